@@ -1,0 +1,1 @@
+//! Simulated and recorded webs on simulated time: how good is a policy?

@@ -1,0 +1,1 @@
+//! Roots, quadrature, special functions, compensated sums, keyed randomness.

@@ -1,0 +1,1 @@
+//! The living web: a generated web served over real HTTP on loopback.
