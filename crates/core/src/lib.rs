@@ -1,5 +1,18 @@
 //! What is a page, a host, a time, an observation, a canonical URL?
 //!
-//! Pure: no clock, no file, no socket, no ambient randomness.
+//! The words that every other crate speaks. Pure: no clock, no file, no
+//! socket, no ambient randomness.
 
+pub mod ids;
+pub mod observation;
+pub mod record;
+pub mod time;
 pub mod url;
+
+pub use ids::{HostId, PageId, PageKey};
+pub use observation::{
+    Content, Discovery, Event, FetchKind, Interest, InterestKind, LinkSeen, Observation, Outcome,
+    Signal,
+};
+pub use record::{CurveFamily, PageFlags, PageRecord};
+pub use time::{Rate, Span, Time};

@@ -1,0 +1,47 @@
+//! Names for things: pages, hosts, and the hash that tells two URLs apart.
+
+use std::fmt;
+
+/// A page within one crawl: dense, counted up in the order of discovery.
+///
+/// Dense numbers let a policy keep its state in plain arrays. Thirty-two bits
+/// hold four thousand million pages, more than one machine keeps; a cluster
+/// gives each shard its own numbering. The number says when a page was found
+/// and nothing else: in the lab it hides the trace's own ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageId(pub u32);
+
+/// A host within one crawl: dense, counted up in the order of discovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub u32);
+
+/// The identity of a page across crawls: the 64-bit hash of its canonical URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageKey(pub u64);
+
+impl PageId {
+    /// The number as an array index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl HostId {
+    /// The number as an array index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl PageKey {
+    /// The key of a URL that is already in canonical form.
+    pub fn of(canonical_url: &str) -> Self {
+        PageKey(xxhash_rust::xxh3::xxh3_64(canonical_url.as_bytes()))
+    }
+}
+
+impl fmt::Display for PageKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}

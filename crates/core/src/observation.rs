@@ -1,0 +1,164 @@
+//! What a crawler learns: discoveries, outcomes of fetches, clicks and hints.
+//!
+//! These are the only facts a policy ever gets. The live crawler makes them
+//! from the network and its logs, the lab from a trace; a policy cannot tell
+//! which. They borrow what they carry, so that telling costs no allocation.
+
+use crate::{HostId, PageId, PageKey, Rate, Span, Time};
+
+/// What a fetch was for. One budget pays for all four.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FetchKind {
+    /// Again, a page that is in the collection.
+    Refresh,
+    /// Again, a content source, for the links it shows.
+    Source,
+    /// For the first time, a page that a source revealed.
+    New,
+    /// For the first time, a page known in any other way.
+    Frontier,
+}
+
+impl FetchKind {
+    /// Every kind, in the order in which reports list them.
+    pub const ALL: [FetchKind; 4] =
+        [FetchKind::Refresh, FetchKind::Source, FetchKind::New, FetchKind::Frontier];
+
+    /// The name used in reports and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FetchKind::Refresh => "refresh",
+            FetchKind::Source => "source",
+            FetchKind::New => "new",
+            FetchKind::Frontier => "frontier",
+        }
+    }
+}
+
+/// A page became known to the crawler.
+#[derive(Clone, Copy, Debug)]
+pub struct Discovery<'a> {
+    /// The page, and the host that serves it.
+    pub page: PageId,
+    /// The host that serves it.
+    pub host: HostId,
+    /// Its identity across crawls.
+    pub key: PageKey,
+    /// Its canonical URL.
+    pub url: &'a str,
+    /// When it became known.
+    pub at: Time,
+    /// The page whose links revealed it; `None` for a seed.
+    pub via: Option<PageId>,
+    /// Whether the crawler watches it for new links.
+    pub is_source: bool,
+    /// Importance given from outside (0 = worthless); 1 where nothing is known.
+    pub weight: f64,
+}
+
+/// A link shown by a page that was just fetched, in page order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkSeen {
+    /// Where it leads.
+    pub page: PageId,
+    /// Whether this very fetch made the page known.
+    pub is_new: bool,
+}
+
+/// What came back from a fetch. A failure is an outcome, not an error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome<'a> {
+    /// The page is there.
+    Fetched(Content<'a>),
+    /// The page is gone for good (404, 410).
+    Gone,
+    /// Nothing can be said about the page (time-out, server error); the reason's name.
+    Failed(&'static str),
+}
+
+/// What a successful fetch showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Content<'a> {
+    /// Whether a reader would see a difference from the copy held;
+    /// `None` on a first fetch.
+    pub changed: Option<bool>,
+    /// When the server says that it last changed, where it says so.
+    pub last_modified: Option<Time>,
+    /// The smallest fragment hashes of the page, ascending; empty where unknown.
+    pub sketch: &'a [u64],
+    /// The links it shows now.
+    pub links: &'a [LinkSeen],
+}
+
+/// One fetch and what came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation<'a> {
+    /// The page fetched.
+    pub page: PageId,
+    /// When.
+    pub at: Time,
+    /// What for.
+    pub kind: FetchKind,
+    /// The successful fetch before this one.
+    pub previous: Option<Time>,
+    /// What came back.
+    pub outcome: Outcome<'a>,
+}
+
+impl Observation<'_> {
+    /// Time since the last successful fetch; `None` on a first fetch.
+    pub fn gap(&self) -> Option<Span> {
+        self.previous.map(|then| self.at.since(then))
+    }
+}
+
+/// Users' interest in a page, from the search log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interest {
+    /// The page that was shown or clicked.
+    pub page: PageId,
+    /// When it was, which is earlier than when the log told.
+    pub at: Time,
+    /// How often.
+    pub count: f64,
+    /// Shown or clicked.
+    pub kind: InterestKind,
+}
+
+/// How a user showed interest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterestKind {
+    /// The page stood in a list of results.
+    View,
+    /// A user followed the result.
+    Click,
+}
+
+/// A hint from outside that a page may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal<'a> {
+    /// The page hinted at.
+    pub page: PageId,
+    /// When the hint came.
+    pub at: Time,
+    /// Which kind: `sitemap`, `feed`, `indexnow`, `websub`, ….
+    pub kind: &'a str,
+}
+
+/// Everything that a policy may be told, in the order in which it became known.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A page became known. Precedes every other event that names the page.
+    Discovered(Discovery<'a>),
+    /// A page that was already in the collection when the crawl began.
+    Held(Observation<'a>),
+    /// A fetch ended.
+    Fetched(Observation<'a>),
+    /// The search log was read: all that happened since it was last read.
+    Log(&'a [Interest]),
+    /// A hint came in.
+    Hinted(Signal<'a>),
+    /// The operator set the budget, in fetches per second. Comes before the
+    /// first choice, and again whenever it changes.
+    Budget(Rate),
+}
