@@ -1,0 +1,1 @@
+//! Public data sets and users' logs turned into traces.
