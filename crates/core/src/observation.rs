@@ -52,6 +52,8 @@ pub struct Discovery<'a> {
     pub via: Option<PageId>,
     /// Whether the crawler watches it for new links.
     pub is_source: bool,
+    /// Whether a copy is already in the collection; then a `Held` event follows.
+    pub is_held: bool,
     /// Importance given from outside (0 = worthless); 1 where nothing is known.
     pub weight: f64,
 }
@@ -150,7 +152,7 @@ pub struct Signal<'a> {
 pub enum Event<'a> {
     /// A page became known. Precedes every other event that names the page.
     Discovered(Discovery<'a>),
-    /// A page that was already in the collection when the crawl began.
+    /// The copy of a page that was in the collection when the crawl began.
     Held(Observation<'a>),
     /// A fetch ended.
     Fetched(Observation<'a>),

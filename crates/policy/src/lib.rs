@@ -4,7 +4,13 @@
 //! file and no ambient randomness, so the live crawler and the lab run the very
 //! same code, and what one decided the other can replay.
 
+pub mod agenda;
+pub mod order;
+pub mod registry;
+
 use tidewatch_core::{Event, HostId, PageId, Time};
+
+pub use agenda::Agenda;
 
 /// Decides which page is fetched next.
 ///

@@ -1,0 +1,219 @@
+//! Pages waiting to be fetched, smallest key first, hosts' gates respected.
+//!
+//! The life of an entry: pushed under its host with a key (a due time, a place
+//! in a queue, a negated value), popped when it is the smallest among the
+//! hosts that are open. A host found closed is parked until its gate opens, so
+//! one slow host costs nothing while others have work.
+//!
+//! Invariant: every host with entries is either parked or has an entry in
+//! `ready` whose key is its smallest. `ready` may hold outdated entries as
+//! well; they are dropped when they come up.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tidewatch_core::{HostId, PageId, Time};
+
+use crate::Gate;
+
+/// A queue of pages by key with politeness built in.
+#[derive(Clone, Debug)]
+pub struct Agenda<K> {
+    hosts: Vec<Queue<K>>,
+    ready: BinaryHeap<Reverse<(K, HostId)>>,
+    parked: BinaryHeap<Reverse<(Time, HostId)>>,
+    len: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Queue<K> {
+    pages: BinaryHeap<Reverse<(K, PageId)>>,
+    is_parked: bool,
+}
+
+impl<K: Ord + Copy> Default for Agenda<K> {
+    fn default() -> Self {
+        Agenda { hosts: Vec::new(), ready: BinaryHeap::new(), parked: BinaryHeap::new(), len: 0 }
+    }
+}
+
+impl<K: Ord + Copy> Agenda<K> {
+    /// Entries waiting, parked hosts included.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing waits.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds a page. The caller sees to it that a page is in once.
+    pub fn push(&mut self, key: K, host: HostId, page: PageId) {
+        while self.hosts.len() <= host.index() {
+            self.hosts.push(Queue { pages: BinaryHeap::new(), is_parked: false });
+        }
+        let queue = &mut self.hosts[host.index()];
+        queue.pages.push(Reverse((key, page)));
+        self.len += 1;
+        if !queue.is_parked && queue.smallest() == Some(key) {
+            self.ready.push(Reverse((key, host)));
+        }
+    }
+
+    /// Takes the entry with the smallest key among open hosts, if `wanted` says yes to its key.
+    pub fn pop_if(
+        &mut self,
+        now: Time,
+        gate: &dyn Gate,
+        wanted: impl Fn(K) -> bool,
+    ) -> Option<(K, PageId)> {
+        self.unpark(now);
+        while let Some(&Reverse((key, host))) = self.ready.peek() {
+            let queue = &mut self.hosts[host.index()];
+            if queue.is_parked || queue.smallest() != Some(key) {
+                self.ready.pop();
+                continue;
+            }
+            if !wanted(key) {
+                return None;
+            }
+            self.ready.pop();
+            let opens = gate.opens_at(host);
+            if opens > now {
+                queue.is_parked = true;
+                self.parked.push(Reverse((opens, host)));
+                continue;
+            }
+            let Reverse(entry) = queue.pages.pop()?;
+            self.len -= 1;
+            if let Some(next) = queue.smallest() {
+                self.ready.push(Reverse((next, host)));
+            }
+            return Some(entry);
+        }
+        None
+    }
+
+    /// Takes the entry with the smallest key among open hosts.
+    pub fn pop(&mut self, now: Time, gate: &dyn Gate) -> Option<(K, PageId)> {
+        self.pop_if(now, gate, |_| true)
+    }
+
+    fn unpark(&mut self, now: Time) {
+        while let Some(&Reverse((opens, host))) = self.parked.peek() {
+            if opens > now {
+                return;
+            }
+            self.parked.pop();
+            let queue = &mut self.hosts[host.index()];
+            queue.is_parked = false;
+            if let Some(key) = queue.smallest() {
+                self.ready.push(Reverse((key, host)));
+            }
+        }
+    }
+}
+
+impl<K: Ord + Copy> Queue<K> {
+    fn smallest(&self) -> Option<K> {
+        self.pages.peek().map(|Reverse((key, _))| *key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AlwaysOpen;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use tidewatch_core::Span;
+
+    /// Gates by table; what a politeness keeper would answer.
+    struct Table(Vec<Time>);
+
+    impl Gate for Table {
+        fn opens_at(&self, host: HostId) -> Time {
+            self.0.get(host.index()).copied().unwrap_or(Time::ZERO)
+        }
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::SECOND.times(seconds)
+    }
+
+    #[test]
+    fn closed_host_waits_and_comes_back() {
+        let mut agenda = Agenda::default();
+        agenda.push(1, HostId(0), PageId(10));
+        agenda.push(2, HostId(1), PageId(20));
+        let gate = Table(vec![at(5)]);
+        assert_eq!(agenda.pop(at(1), &gate), Some((2, PageId(20))));
+        assert_eq!(agenda.pop(at(2), &gate), None);
+        assert_eq!(agenda.pop(at(5), &gate), Some((1, PageId(10))));
+        assert!(agenda.is_empty());
+    }
+
+    #[test]
+    fn unwanted_key_stays() {
+        let mut agenda = Agenda::default();
+        agenda.push(9, HostId(0), PageId(1));
+        assert_eq!(agenda.pop_if(at(0), &AlwaysOpen, |k| k < 9), None);
+        assert_eq!(agenda.len(), 1);
+        assert_eq!(agenda.pop(at(0), &AlwaysOpen), Some((9, PageId(1))));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(u8, u8),
+        Pop,
+        Wait(u8),
+        Close(u8),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => (any::<u8>(), 0u8..5).prop_map(|(k, h)| Step::Push(k, h)),
+            3 => Just(Step::Pop),
+            1 => (0u8..4).prop_map(Step::Wait),
+            1 => (0u8..9).prop_map(Step::Close),
+        ]
+    }
+
+    proptest! {
+        /// Against a sorted set scanned in full: the same page or none, always.
+        /// A host closes only after one of its pages was taken, as in a crawl.
+        #[test]
+        fn agrees_with_a_full_scan(steps in proptest::collection::vec(step(), 0..200)) {
+            let mut agenda = Agenda::default();
+            let mut model: BTreeSet<(u8, PageId, HostId)> = BTreeSet::new();
+            let mut gate = Table(vec![Time::ZERO; 5]);
+            let (mut now, mut next, mut closing) = (at(0), 0u32, 0u8);
+            for step in steps {
+                match step {
+                    Step::Push(key, host) => {
+                        let (page, host) = (PageId(next), HostId(host.into()));
+                        next += 1;
+                        agenda.push(key, host, page);
+                        model.insert((key, page, host));
+                    }
+                    Step::Wait(s) => now = now + Span::SECOND.times(s.into()),
+                    Step::Close(s) => closing = s,
+                    Step::Pop => {
+                        let open = |h: &HostId| gate.opens_at(*h) <= now;
+                        let best = model.iter().filter(|(_, _, h)| open(h)).map(|e| e.0).min();
+                        let got = agenda.pop(now, &gate);
+                        prop_assert_eq!(got.map(|(k, _)| k), best);
+                        if let Some((_, page)) = got {
+                            let entry = *model.iter().find(|e| e.1 == page).unwrap();
+                            prop_assert!(open(&entry.2));
+                            model.remove(&entry);
+                            gate.0[entry.2.index()] = now + Span::SECOND.times(closing.into());
+                        }
+                    }
+                }
+                prop_assert_eq!(agenda.len(), model.len());
+            }
+        }
+    }
+}

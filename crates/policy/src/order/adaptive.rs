@@ -1,0 +1,128 @@
+//! Interval rules of today's crawlers: shorter after a change, longer without.
+//!
+//! Facts taken from the projects' own documentation and sources: Apache Nutch's
+//! `AdaptiveFetchSchedule` and StormCrawler's `AdaptiveScheduler`. Both fetch
+//! what is due and nothing else; when more is due than the budget allows, what
+//! is due longest comes first.
+
+use tidewatch_core::{Event, HostId, Observation, Outcome, Span, Time};
+
+use crate::{Agenda, Choice, Gate, Policy};
+
+/// How an interval follows from the last one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdaptiveRule {
+    /// Interval before anything is known.
+    pub start: Span,
+    /// Never shorter than this.
+    pub min: Span,
+    /// Never longer than this.
+    pub max: Span,
+    /// After a change the interval is (1 − `decrease`)·I + `decrease`·`towards`.
+    pub decrease: f64,
+    /// Where a change pulls the interval.
+    pub towards: Span,
+    /// Without a change it is I·(1 + `increase`).
+    pub increase: f64,
+}
+
+impl AdaptiveRule {
+    /// Apache Nutch: ×0.8 after a change, ×1.4 without, within [60 s, 365 d], start 30 d.
+    pub const NUTCH: AdaptiveRule = AdaptiveRule {
+        start: Span::DAY.times(30),
+        min: Span::MINUTE,
+        max: Span::DAY.times(365),
+        decrease: 0.2,
+        towards: Span::ZERO,
+        increase: 0.4,
+    };
+
+    /// `StormCrawler`: half-way to the minimum after a change, ×1.5 without,
+    /// within [60 min, 14 d], start 1 d.
+    pub const STORM: AdaptiveRule = AdaptiveRule {
+        start: Span::DAY,
+        min: Span::HOUR,
+        max: Span::DAY.times(14),
+        decrease: 0.5,
+        towards: Span::HOUR,
+        increase: 0.5,
+    };
+
+    /// The interval after a visit that saw a change or not.
+    pub fn next(&self, interval: Span, changed: bool) -> Span {
+        let seconds = interval.seconds();
+        let next = if changed {
+            (1.0 - self.decrease) * seconds + self.decrease * self.towards.seconds()
+        } else {
+            seconds * (1.0 + self.increase)
+        };
+        Span::from_seconds(next).unwrap_or(self.max).clamp(self.min, self.max)
+    }
+}
+
+/// A policy that keeps one interval a page and adapts it by an [`AdaptiveRule`].
+pub struct Adaptive {
+    rule: AdaptiveRule,
+    pages: Vec<(HostId, Span)>,
+    agenda: Agenda<Time>,
+}
+
+impl Adaptive {
+    /// A policy that follows `rule`.
+    pub fn new(rule: AdaptiveRule) -> Self {
+        Adaptive { rule, pages: Vec::new(), agenda: Agenda::default() }
+    }
+
+    fn settle(&mut self, seen: &Observation<'_>) {
+        let changed = match seen.outcome {
+            Outcome::Gone => return,
+            Outcome::Fetched(content) => content.changed,
+            // Both peers retry a failed page after its interval.
+            Outcome::Failed(_) => None,
+        };
+        let (host, interval) = &mut self.pages[seen.page.index()];
+        if let Some(changed) = changed {
+            *interval = self.rule.next(*interval, changed);
+        }
+        self.agenda.push(seen.at + *interval, *host, seen.page);
+    }
+}
+
+impl Policy for Adaptive {
+    fn learn(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Discovered(found) => {
+                debug_assert_eq!(found.page.index(), self.pages.len());
+                self.pages.push((found.host, self.rule.start));
+                if !found.is_held {
+                    self.agenda.push(found.at, found.host, found.page);
+                }
+            }
+            Event::Held(seen) | Event::Fetched(seen) => self.settle(seen),
+            Event::Log(_) | Event::Hinted(_) | Event::Budget(_) => {}
+        }
+    }
+
+    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
+        let due = self.agenda.pop_if(now, gate, |due| due <= now);
+        due.map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_the_peers_own() {
+        let nutch = AdaptiveRule::NUTCH;
+        assert_eq!(nutch.next(Span::DAY.times(30), true), Span::DAY.times(24));
+        assert_eq!(nutch.next(Span::DAY.times(30), false), Span::DAY.times(42));
+        assert_eq!(nutch.next(Span::MINUTE, true), Span::MINUTE);
+        assert_eq!(nutch.next(Span::DAY.times(365), false), Span::DAY.times(365));
+        let storm = AdaptiveRule::STORM;
+        assert_eq!(storm.next(Span::HOUR.times(25), true), Span::HOUR.times(13));
+        assert_eq!(storm.next(Span::DAY, false), Span::HOUR.times(36));
+        assert_eq!(storm.next(Span::DAY.times(13), false), Span::DAY.times(14));
+    }
+}

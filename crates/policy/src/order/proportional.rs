@@ -1,0 +1,88 @@
+//! Proportional: pages visited in proportion to how often they were seen to
+//! change, as Frontera's Aduana does and as intuition (wrongly) suggests `[CGM03]`.
+
+use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
+
+use crate::{Agenda, Choice, Gate, Policy};
+
+/// The gap assumed before a page was ever revisited: it enters the estimate
+/// (changes + 1)/time as one day of watching.
+const PRIOR_WATCH: Span = Span::DAY;
+
+/// The proportional baseline.
+///
+/// Shares are kept by stride scheduling: a page visited at virtual time v is
+/// next due at v + 1/rate, and the smallest virtual time is served first.
+/// Whatever the budget, visits end up in the ratio of the rates.
+pub struct Proportional {
+    pages: Vec<Known>,
+    agenda: Agenda<u64>,
+    /// Virtual time of the latest choice, in microseconds of watching.
+    now_virtual: u64,
+}
+
+struct Known {
+    host: HostId,
+    changes: u32,
+    watched: Span,
+}
+
+impl Known {
+    /// The gap 1/rate, with rate = (changes + 1)/time.
+    fn stride(&self) -> u64 {
+        let watched = self.watched + PRIOR_WATCH;
+        (watched.as_micros() / (u64::from(self.changes) + 1)).max(1)
+    }
+}
+
+impl Proportional {
+    /// A policy that knows nothing yet.
+    pub fn new() -> Self {
+        Proportional { pages: Vec::new(), agenda: Agenda::default(), now_virtual: 0 }
+    }
+
+    fn enqueue(&mut self, page: PageId) {
+        let known = &self.pages[page.index()];
+        let due = self.now_virtual.saturating_add(known.stride());
+        self.agenda.push(due, known.host, page);
+    }
+
+    fn note(&mut self, seen: &Observation<'_>) {
+        let Outcome::Fetched(content) = seen.outcome else { return };
+        let known = &mut self.pages[seen.page.index()];
+        known.watched = known.watched + seen.gap().unwrap_or(Span::ZERO);
+        known.changes += u32::from(content.changed == Some(true));
+    }
+}
+
+impl Default for Proportional {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Policy for Proportional {
+    fn learn(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Discovered(found) => {
+                debug_assert_eq!(found.page.index(), self.pages.len());
+                let known = Known { host: found.host, changes: 0, watched: Span::ZERO };
+                self.pages.push(known);
+                // Never fetched: due at once.
+                self.agenda.push(self.now_virtual, found.host, found.page);
+            }
+            Event::Fetched(seen) if seen.outcome != Outcome::Gone => {
+                self.note(seen);
+                self.enqueue(seen.page);
+            }
+            _ => {}
+        }
+    }
+
+    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
+        let Some((due, page)) = self.agenda.pop(now, gate) else { return Choice::Idle };
+        // A host that was closed may be late; virtual time never runs back.
+        self.now_virtual = self.now_virtual.max(due);
+        Choice::Fetch(page)
+    }
+}
