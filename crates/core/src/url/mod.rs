@@ -213,8 +213,9 @@ fn read(input: &str, base: Option<&Parsed>) -> Result<Parsed, UrlRefused> {
 
 /// Long data: and javascript: links are refused for what they are, not for their length.
 fn refusal_of_long(input: &str) -> UrlRefused {
+    let head = &input[..input.floor_char_boundary(MAX_INPUT_BYTES)];
     let bytes = input.len();
-    foreign_scheme(input).unwrap_or(UrlRefused::TooLong { bytes })
+    foreign_scheme(head).unwrap_or(UrlRefused::TooLong { bytes })
 }
 
 fn refusal(error: ParseError, input: &str, base: Option<&Parsed>) -> UrlRefused {

@@ -98,9 +98,11 @@ mod tests {
         ];
         for (input, want) in cases {
             for path in [input, want] {
-                let mut out = String::from("prefix");
-                push_normal(&mut out, path);
-                assert_eq!(out, format!("prefix{want}"), "{path}");
+                let (mut quick, mut slow) = (String::from("prefix"), String::from("prefix"));
+                push_normal(&mut quick, path);
+                push_segments(&mut slow, path);
+                assert_eq!(quick, format!("prefix{want}"), "{path}");
+                assert_eq!(slow, quick, "{path} the slow way");
             }
         }
     }
