@@ -9,12 +9,36 @@
 //! `ready` whose key is its smallest. `ready` may hold outdated entries as
 //! well; they are dropped when they come up.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use tidewatch_core::{HostId, PageId, Time};
 
 use crate::Gate;
+
+/// A key that puts the highest value first. Not for NaN, which a value never is.
+#[derive(Clone, Copy, Debug)]
+pub struct Highest(pub f64);
+
+impl Ord for Highest {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.total_cmp(&self.0)
+    }
+}
+
+impl PartialOrd for Highest {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Highest {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Highest {}
 
 /// A queue of pages by key with politeness built in.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ pub mod registry;
 
 use tidewatch_core::{Event, HostId, PageId, Time};
 
-pub use agenda::Agenda;
+pub use agenda::{Agenda, Highest};
 
 /// Decides which page is fetched next.
 ///

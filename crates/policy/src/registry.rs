@@ -29,7 +29,7 @@ pub const POLICIES: &[Entry] = &[
     Entry {
         name: "uniform",
         about: "every known page equally often",
-        make: |seed| Box::new(Uniform::new(seed)),
+        make: |seed| Box::new(Uniform::fixed_order(seed)),
     },
     Entry {
         name: "proportional",

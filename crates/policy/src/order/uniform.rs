@@ -1,27 +1,43 @@
-//! Uniform: every known page equally often, in a fixed order `[CGM03]`.
+//! Uniform: every known page equally often `[CGM03]`.
 
-use tidewatch_core::{Event, HostId, Outcome, PageId, Time};
-use tidewatch_math::rng::Draws;
+use tidewatch_core::{Event, HostId, Outcome, PageId, PageKey, Time};
+use tidewatch_math::rng::{Draws, purpose};
 
 use crate::{Agenda, Choice, Gate, Policy};
 
-/// The round-robin baseline: the page whose last visit lies furthest back is
-/// next, pages never visited first.
+const PLACE: u64 = purpose("uniform.place");
+
+/// The round-robin baseline: every round visits every page once, and pages
+/// just discovered come first.
+///
+/// In fixed order each round is like the last, so a page's visits are equally
+/// spaced; in random order each round is shuffled anew, so they are not. The
+/// difference is what `[CGM03]` measures between visiting orders.
 pub struct Uniform {
     seed: u64,
-    hosts: Vec<HostId>,
+    is_reshuffled: bool,
+    pages: Vec<(HostId, PageKey)>,
     ring: Agenda<(u64, u64)>,
-    turn: u64,
+    round: u64,
 }
 
 impl Uniform {
-    /// A policy whose first round is in an order that follows from `seed`.
-    pub fn new(seed: u64) -> Self {
-        Uniform { seed, hosts: Vec::new(), ring: Agenda::default(), turn: 0 }
+    /// Every round in the same order, which follows from `seed`.
+    pub fn fixed_order(seed: u64) -> Self {
+        let (pages, ring) = (Vec::new(), Agenda::default());
+        Uniform { seed, is_reshuffled: false, pages, ring, round: 0 }
     }
 
-    fn enqueue(&mut self, page: PageId, round: u64, place: u64) {
-        self.ring.push((round, place), self.hosts[page.index()], page);
+    /// Every round in an order of its own.
+    pub fn random_order(seed: u64) -> Self {
+        Uniform { is_reshuffled: true, ..Self::fixed_order(seed) }
+    }
+
+    fn enqueue(&mut self, page: PageId, round: u64) {
+        let (host, key) = self.pages[page.index()];
+        let draw = if self.is_reshuffled { round } else { 0 };
+        let place = Draws::keyed(self.seed, PLACE, key.0).at(draw);
+        self.ring.push((round, place), host, page);
     }
 }
 
@@ -29,20 +45,20 @@ impl Policy for Uniform {
     fn learn(&mut self, event: &Event<'_>) {
         match event {
             Event::Discovered(found) => {
-                debug_assert_eq!(found.page.index(), self.hosts.len());
-                self.hosts.push(found.host);
-                let place = Draws::of(self.seed, "uniform.place", found.key.0).word();
-                self.enqueue(found.page, 0, place);
+                debug_assert_eq!(found.page.index(), self.pages.len());
+                self.pages.push((found.host, found.key));
+                self.enqueue(found.page, u64::from(found.is_held));
             }
             Event::Fetched(seen) if seen.outcome != Outcome::Gone => {
-                self.turn += 1;
-                self.enqueue(seen.page, self.turn, 0);
+                self.enqueue(seen.page, self.round + 1);
             }
             _ => {}
         }
     }
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        self.ring.pop(now, gate).map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
+        let Some(((round, _), page)) = self.ring.pop(now, gate) else { return Choice::Idle };
+        self.round = self.round.max(round);
+        Choice::Fetch(page)
     }
 }

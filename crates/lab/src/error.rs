@@ -1,0 +1,64 @@
+//! What can go wrong in the lab, in sentences for the person who ran it.
+
+use tidewatch_core::{PageId, Span, Time};
+
+/// Why the lab could not do as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// Pages are told apart by URL.
+    #[error(
+        "pages {} and {} of the trace have the same URL {url}; give each page its own",
+        ids[0], ids[1]
+    )]
+    SameUrl {
+        /// The URL.
+        url: String,
+        /// The pages' ids in the file.
+        ids: [u64; 2],
+    },
+    /// No simulation can spend this.
+    #[error("a budget of {budget} fetches per second is impossible: {why}")]
+    Budget {
+        /// What was asked for.
+        budget: f64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Nothing to measure.
+    #[error(
+        "cannot measure the last {last} of a trace that lasts {duration}; \
+         choose a span above zero and at most as long as the trace"
+    )]
+    Window {
+        /// What was asked for.
+        last: Span,
+        /// What there is.
+        duration: Span,
+    },
+    /// Logs have to be read now and then.
+    #[error("the log push period must be above zero")]
+    LogPush,
+    /// A bug in a policy: it ignored the gate.
+    #[error(
+        "the policy chose page {} at {at} although its host is closed until {opens}; \
+         this is a defect of the policy",
+        page.0
+    )]
+    ClosedHost {
+        /// The page chosen.
+        page: PageId,
+        /// When.
+        at: Time,
+        /// When the host opens.
+        opens: Time,
+    },
+    /// A bug in a policy: it made up a page.
+    #[error(
+        "the policy chose page {}, which it was never told of; this is a defect of the policy",
+        page.0
+    )]
+    UnknownPage {
+        /// The page chosen.
+        page: PageId,
+    },
+}

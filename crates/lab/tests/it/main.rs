@@ -1,0 +1,6 @@
+//! The lab from outside.
+
+#![allow(clippy::unwrap_used)]
+
+mod engine;
+mod worlds;
