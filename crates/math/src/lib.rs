@@ -17,4 +17,4 @@ mod testing;
 
 pub use error::MathError;
 pub use rng::Draws;
-pub use sum::{Moments, Sum};
+pub use sum::{Estimate, Moments, Sum};

@@ -303,6 +303,16 @@ pub fn bracket_upwards(
     Err(MathError::NoSignChange { low, high: below, at_low, at_high: value })
 }
 
+/// The first of start, 2·start, 4·start, … at which a rising `f` is no longer negative: an upper
+/// end for a bracket whose lower end is known. Ends at ∞ if there is none.
+pub(crate) fn upper_end(mut f: impl FnMut(f64) -> f64, start: f64) -> f64 {
+    let mut x = start;
+    while f(x) < 0.0 && x.is_finite() {
+        x *= 2.0;
+    }
+    x
+}
+
 /// The smallest n in `low..high` for which `holds` is true, given that it is false up to some
 /// point and true from there; `None` when it never is. Gallops up from `low`, so it costs about
 /// 2·log₂(n − low) calls however far `high` lies.

@@ -3,9 +3,12 @@
 //! [`Sum`] adds with a running compensation (Neumaier's variant of Kahan): the error is about two
 //! roundings of the result plus n²·2⁻¹⁰⁶ of the sum of magnitudes, instead of n roundings.
 //! [`Moments`] keeps mean and variance (Welford) and can be merged pairwise (Chan, Golub, `LeVeque`).
+//! [`Estimate`] is a mean with its Student-t confidence interval.
 //!
 //! All are deterministic: the same terms in the same order and the same merges give the same
 //! bits. Parallel code must therefore split by index, not by whichever thread is free.
+
+use crate::special::student_t_quantile;
 
 /// A compensated sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -123,6 +126,25 @@ impl Moments {
     pub fn deviation(&self) -> f64 {
         self.variance().sqrt()
     }
+
+    /// The mean with its 95 % Student-t confidence interval.
+    pub fn estimate(&self) -> Estimate {
+        self.estimate_at(0.95)
+    }
+
+    /// The mean with a Student-t confidence interval of the given level in (0, 1):
+    /// half width = t(n − 1; (1 + level)/2) · s/√n, exact for normal observations. The half width
+    /// is NaN below two observations: one run says nothing about its spread.
+    pub fn estimate_at(&self, level: f64) -> Estimate {
+        let n = self.count;
+        let half_width = if n < 2 {
+            f64::NAN
+        } else {
+            let t = student_t_quantile((n - 1) as f64, f64::midpoint(1.0, level));
+            t * (self.variance() / n as f64).sqrt()
+        };
+        Estimate { mean: self.mean(), half_width, n }
+    }
 }
 
 impl FromIterator<f64> for Moments {
@@ -130,6 +152,37 @@ impl FromIterator<f64> for Moments {
         let mut moments = Self::new();
         observations.into_iter().for_each(|x| moments.add(x));
         moments
+    }
+}
+
+/// A mean and how far the truth may lie from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Sample mean.
+    pub mean: f64,
+    /// Half of the width of the confidence interval; NaN below two observations.
+    pub half_width: f64,
+    /// Number of observations.
+    pub n: u64,
+}
+
+impl Estimate {
+    /// Lower and upper end of the interval.
+    pub fn interval(&self) -> (f64, f64) {
+        (self.mean - self.half_width, self.mean + self.half_width)
+    }
+
+    /// Whether `truth` lies within the interval.
+    pub fn covers(&self, truth: f64) -> bool {
+        (truth - self.mean).abs() <= self.half_width
+    }
+}
+
+impl std::fmt::Display for Estimate {
+    /// `mean ± half width`, honouring the precision asked for.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let digits = f.precision().unwrap_or(4);
+        write!(f, "{:.digits$} ± {:.digits$}", self.mean, self.half_width)
     }
 }
 
@@ -161,6 +214,36 @@ mod tests {
         assert_eq!((moments.count(), moments.mean()), (8, 5.0));
         assert!((moments.variance() - 32.0 / 7.0).abs() < 1e-15);
         assert!(Moments::new().mean().is_nan() && Moments::new().variance().is_nan());
+    }
+
+    #[test]
+    fn estimate_of_a_known_sample() {
+        // Sample 1…10: mean 5.5, s² = 55/6; t(9; 0.975) = 2.262157162798205.
+        let estimate = (1..=10).map(f64::from).collect::<Moments>().estimate();
+        let expected = 2.262157162798205 * (55.0_f64 / 60.0).sqrt();
+        assert!((estimate.half_width / expected - 1.0).abs() < 1e-14, "{estimate:?}");
+        assert_eq!(format!("{estimate:.2}"), "5.50 ± 2.17");
+        assert!(estimate.covers(4.0) && !estimate.covers(3.0));
+        assert!(Moments::new().estimate().mean.is_nan());
+        assert!([1.0].into_iter().collect::<Moments>().estimate().half_width.is_nan());
+    }
+
+    /// Four standard deviations of the number of covering intervals among `RUNS`.
+    #[test]
+    fn nineteen_intervals_in_twenty_cover_the_truth() {
+        use rand_distr::{Distribution, StandardNormal};
+        const RUNS: u64 = 4000;
+        let covered = (0..RUNS)
+            .filter(|&run| {
+                let draws = crate::Draws::of(1, "coverage", run);
+                let sample: Moments =
+                    StandardNormal.sample_iter(draws).take(5).map(|z: f64| 3.0 + 2.0 * z).collect();
+                sample.estimate().covers(3.0)
+            })
+            .count() as f64;
+        let runs = RUNS as f64;
+        let deviation = (runs * 0.95 * 0.05).sqrt();
+        assert!((covered - 0.95 * runs).abs() < 4.0 * deviation, "{covered}");
     }
 
     /// A shift that leaves 8 of 16 digits: the textbook formula Σx² − n·mean² has none left.
