@@ -241,20 +241,32 @@ impl<'w> Crawl<'w> {
     ) -> Result<(), LabError> {
         let page = *self.pages.get(id.index()).ok_or(LabError::UnknownPage { page: id })?;
         self.pass_gate(id, page, at)?;
+        self.take(policy, page, at);
+        Ok(())
+    }
+
+    /// Fetches a page of the trace, known or not: what a recorded crawl did.
+    pub(super) fn take_recorded(&mut self, policy: &mut dyn Policy, page: u32, at: Time) {
+        if self.page_ids[page as usize] == UNKNOWN {
+            self.discover(policy, page, at, None, false);
+        }
+        self.take(policy, page, at);
+    }
+
+    fn take(&mut self, policy: &mut dyn Policy, page: u32, at: Time) {
         let seen = self.observe(policy, page, at);
         let (kind, is_gone) = (seen.kind, seen.outcome == Outcome::Gone);
         policy.learn(&Event::Fetched(seen));
         self.meter.count(at, kind);
         if is_gone {
             self.meter.drop_copy(page, at);
-            return Ok(());
+            return;
         }
         let is_first = matches!(kind, FetchKind::New | FetchKind::Frontier);
         if is_first && !self.world.trace().pages[page as usize].is_source {
             self.meter.first_fetch(page, at);
         }
         self.meter.copy(page, at);
-        Ok(())
     }
 
     fn pass_gate(&mut self, id: PageId, page: u32, at: Time) -> Result<(), LabError> {

@@ -127,6 +127,35 @@ pub fn run(
     Ok(crawl.finish(end))
 }
 
+/// Measures a crawl that has already happened: fetches of trace pages, by time.
+///
+/// The same meter as [`run`]'s, so a live crawl of a served trace and a
+/// simulated one are judged alike. Fetches out of order or past the end are
+/// put at the time of the one before or left out.
+pub fn judge(
+    world: &World,
+    settings: &Settings,
+    fetches: &[(Time, u32)],
+) -> Result<Measures, LabError> {
+    struct Deaf;
+    impl Policy for Deaf {
+        fn learn(&mut self, _: &Event<'_>) {}
+        fn choose(&mut self, _: Time, _: &dyn tidewatch_policy::Gate) -> Choice {
+            Choice::Idle
+        }
+    }
+    settings.check(world)?;
+    let end = Time::ZERO + world.trace().duration;
+    let mut crawl = Crawl::new(world, settings)?;
+    crawl.begin(&mut Deaf);
+    let mut now = Time::ZERO;
+    for &(at, page) in fetches.iter().filter(|(at, _)| *at < end) {
+        now = now.max(at);
+        crawl.take_recorded(&mut Deaf, page, now);
+    }
+    Ok(crawl.finish(end))
+}
+
 /// What no policy can beat on this world under these conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Sender, channel};
 
 use tidewatch_core::{Event, Outcome, PageId, Rate, Span, Time};
-use tidewatch_lab::engine::{bounds, run};
+use tidewatch_lab::engine::{bounds, judge, run};
 use tidewatch_lab::{LabError, Measures, Settings, Start, World};
 use tidewatch_policy::{Choice, Gate, Policy};
 use tidewatch_trace::{Host, Page, Trace};
@@ -164,6 +164,17 @@ fn divergence_is_integrated_exactly() {
     let short = Settings { sketch_len: 2, ..settings() };
     let (_, told) = play(versioned(), &[(50.0, 0)], &short).unwrap();
     assert!(told.iter().any(|line| line.contains("sketch [1, 2]")), "{told:?}");
+}
+
+#[test]
+fn a_recorded_crawl_is_judged_like_a_simulated_one() {
+    let plan = [(20.0, 0), (21.0, 1), (60.0, 0), (61.0, 2)];
+    let (simulated, _) = play(newsroom(), &plan, &settings()).unwrap();
+    let world = World::new(newsroom()).unwrap();
+    let log: Vec<(Time, u32)> = plan.iter().map(|&(when, page)| (at(when), page)).collect();
+    let judged = judge(&world, &settings(), &log).unwrap();
+    // A record does not say how often the crawler idled.
+    assert_eq!(Measures { idle: simulated.idle, ..judged }, simulated);
 }
 
 #[test]
