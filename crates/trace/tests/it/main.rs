@@ -1,0 +1,4 @@
+//! Traces on disk, seen from outside.
+
+mod samples;
+mod tiny;
