@@ -1,0 +1,126 @@
+//! Placing labels so that they do not overlap.
+
+/// A box on the drawing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Area {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) right: f64,
+    pub(super) bottom: f64,
+}
+
+impl Area {
+    fn overlaps(&self, other: &Self) -> bool {
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
+    }
+
+    fn is_inside(&self, other: &Self) -> bool {
+        self.left >= other.left
+            && self.right <= other.right
+            && self.top >= other.top
+            && self.bottom <= other.bottom
+    }
+}
+
+/// Moves heights apart to at least `gap` between `low` and `high`, as little as possible in the
+/// sense of least squares and keeping their order. `None` if there is not enough room.
+///
+/// With the heights sorted, `zᵢ = yᵢ − i·gap` must not fall: this is isotonic regression, solved by
+/// pooling adjacent violators; clamping its result keeps it optimal within the bounds.
+pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Option<Vec<f64>> {
+    let room = high - low - gap * wanted.len().saturating_sub(1) as f64;
+    if room < 0.0 {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for (i, &index) in order.iter().enumerate() {
+        let mut pool = (wanted[index] - i as f64 * gap, 1);
+        while let Some(&(sum, count)) = pools.last() {
+            if sum / (count as f64) < pool.0 / pool.1 as f64 {
+                break;
+            }
+            pools.pop();
+            pool = (pool.0 + sum, pool.1 + count);
+        }
+        pools.push(pool);
+    }
+    let levels = pools.iter().flat_map(|&(sum, count)| vec![sum / count as f64; count]);
+    let mut placed = vec![0.0; wanted.len()];
+    for (i, (level, &index)) in levels.zip(&order).enumerate() {
+        placed[index] = level.clamp(low, low + room) + i as f64 * gap;
+    }
+    Some(placed)
+}
+
+/// A place for a label of a size beside a point: right, left, above or below it, within `bounds`
+/// and clear of everything in `taken`. The place found is added to `taken`.
+pub(super) fn beside(
+    (x, y): (f64, f64),
+    (width, height): (f64, f64),
+    bounds: &Area,
+    taken: &mut Vec<Area>,
+) -> Option<Area> {
+    const OFF: f64 = 7.0;
+    let corners = [
+        (x + OFF, y - height / 2.0),
+        (x - OFF - width, y - height / 2.0),
+        (x - width / 2.0, y - OFF - height),
+        (x - width / 2.0, y + OFF),
+    ];
+    let areas =
+        corners.map(|(left, top)| Area { left, top, right: left + width, bottom: top + height });
+    let free = areas
+        .into_iter()
+        .find(|area| area.is_inside(bounds) && !taken.iter().any(|other| other.overlaps(area)))?;
+    taken.push(free);
+    Some(free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn heights_move_no_more_than_needed() {
+        assert_eq!(spread(&[50.0, 10.0], 14.0, 0.0, 100.0), Some(vec![50.0, 10.0]));
+        assert_eq!(spread(&[50.0, 50.0], 14.0, 0.0, 100.0), Some(vec![43.0, 57.0]));
+        assert_eq!(spread(&[99.0, 100.0], 14.0, 0.0, 100.0), Some(vec![86.0, 100.0]));
+        assert_eq!(spread(&[1.0, 2.0, 3.0], 14.0, 0.0, 20.0), None);
+        assert_eq!(spread(&[], 14.0, 0.0, 20.0), Some(vec![]));
+    }
+
+    #[test]
+    fn a_label_turns_away_from_what_is_there() {
+        let bounds = Area { left: 0.0, top: 0.0, right: 100.0, bottom: 100.0 };
+        let mut taken = Vec::new();
+        let first = beside((50.0, 50.0), (30.0, 14.0), &bounds, &mut taken).unwrap();
+        let second = beside((50.0, 50.0), (30.0, 14.0), &bounds, &mut taken).unwrap();
+        assert!(first.left > 50.0 && second.right < 50.0);
+        assert_eq!(beside((50.0, 50.0), (200.0, 14.0), &bounds, &mut taken), None);
+    }
+
+    proptest! {
+        #[test]
+        fn spread_heights_keep_order_gap_and_bounds(
+            wanted in prop::collection::vec(-50.0..400.0_f64, 0..20),
+        ) {
+            /// Rounding in sums of at most 20 numbers below 1e3.
+            const ROUNDING: f64 = 1e-9;
+            let placed = spread(&wanted, 14.0, 0.0, 300.0).unwrap();
+            let mut order: Vec<usize> = (0..wanted.len()).collect();
+            order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
+            for pair in order.windows(2) {
+                prop_assert!(placed[pair[1]] - placed[pair[0]] >= 14.0 - ROUNDING);
+            }
+            for y in placed {
+                prop_assert!((-ROUNDING..=300.0 + ROUNDING).contains(&y));
+            }
+        }
+    }
+}

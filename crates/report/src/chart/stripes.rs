@@ -1,0 +1,214 @@
+//! Spans of time by row: when a page lived, when a fragment stood on it.
+
+use std::fmt::Write as _;
+
+use maud::html;
+
+use super::axis::Axis;
+use super::legend::{Swatch, legend};
+use super::scale::Scale;
+use super::svg::{self, FONT, Hold, LINE, px};
+use super::xy::{column, data};
+use super::{Size, sample, sample_caption};
+use crate::text::{clean, cut_to_pixels, pixels};
+use crate::{Cell, Column, Table};
+
+/// Most rows that are drawn: at two pixels each, a drawing of two screens.
+const MOST_ROWS: usize = 600;
+
+/// Most spans that are drawn.
+const MOST_SPANS: usize = 20_000;
+
+/// A span narrower than this is drawn this wide, so that it is seen.
+const LEAST_WIDTH: f64 = 0.8;
+
+/// Names of rows take at most this part of the drawing's width.
+const NAMES_PART: f64 = 0.3;
+
+/// A stretch of a row in one tone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// Where it starts.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Which tone it has: an index into the names given to [`Stripes::tones`].
+    pub tone: usize,
+}
+
+/// Rectangles over time, row by row; vertical lines mark moments.
+#[derive(Clone, Debug)]
+pub struct Stripes {
+    pub(super) title: String,
+    pub(super) caption: Option<String>,
+    axis: Axis,
+    tones: Vec<String>,
+    rows: Vec<(String, Vec<Span>)>,
+    moments: Vec<f64>,
+}
+
+impl Stripes {
+    /// A picture without rows.
+    pub fn new(title: impl Into<String>, axis: Axis) -> Self {
+        Self {
+            title: title.into(),
+            caption: None,
+            axis,
+            tones: Vec::new(),
+            rows: Vec::new(),
+            moments: Vec::new(),
+        }
+    }
+
+    /// What the reader should see in it.
+    pub fn caption(self, caption: impl Into<String>) -> Self {
+        Self { caption: Some(caption.into()), ..self }
+    }
+
+    /// What each tone means.
+    pub fn tones<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Self {
+        Self { tones: names.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The picture with one more row.
+    pub fn row(mut self, name: impl Into<String>, spans: impl IntoIterator<Item = Span>) -> Self {
+        self.push(name, spans);
+        self
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, name: impl Into<String>, spans: impl IntoIterator<Item = Span>) {
+        self.rows.push((name.into(), spans.into_iter().collect()));
+    }
+
+    /// Marks moments by lines through all rows, such as the fetches of a page.
+    pub fn moments(self, moments: impl IntoIterator<Item = f64>) -> Self {
+        Self { moments: moments.into_iter().take(MOST_SPANS).collect(), ..self }
+    }
+
+    fn drawn(&self) -> &[(String, Vec<Span>)] {
+        &self.rows[..self.rows.len().min(MOST_ROWS)]
+    }
+
+    fn draws(&self, span: &Span) -> bool {
+        self.axis.draws(span.from) && self.axis.draws(span.to) && span.from <= span.to
+    }
+
+    /// The drawing, to stand in a page that has [`crate::stylesheet`].
+    pub fn to_svg(&self, size: Size) -> String {
+        let entries: Vec<_> = self
+            .tones
+            .iter()
+            .enumerate()
+            .map(|(i, name)| (i, name.as_str(), Swatch::Fill))
+            .collect();
+        let (legend, top) = legend(&entries, size.width);
+        let top = top + 6.0;
+        let rows = self.drawn();
+        let pitch = (size.plot_height / rows.len().max(1) as f64).clamp(2.0, 20.0);
+        let bottom = top + pitch * rows.len().max(1) as f64;
+        let has_names = pitch >= FONT;
+        let names: Vec<String> = rows.iter().map(|(name, _)| clean(name)).collect();
+        let widest = names.iter().map(|name| pixels(name, FONT)).fold(0.0, f64::max);
+        let names_width = if has_names { widest.min(size.width * NAMES_PART) } else { 0.0 };
+        let left = names_width + if names_width > 0.0 { 10.0 } else { 0.0 };
+
+        let spans = rows.iter().flat_map(|(_, spans)| spans).filter(|span| self.draws(span));
+        let ends = spans.flat_map(|span| [span.from, span.to]);
+        let scale = self.axis.fit(ends.chain(self.moments.iter().copied()), false);
+        let scale = scale.between(left, size.width - 14.0);
+        let heading = cut_to_pixels(&clean(&self.axis.heading(&scale)), size.width, FONT);
+        let moments =
+            self.moments.iter().filter(|at| self.axis.draws(**at)).map(|&at| scale.at(at));
+        let ticks: String = moments.map(|at| svg::path(&[(at, top), (at, bottom)])).collect();
+        let body = html! {
+            (legend)
+            @if has_names {
+                @for (i, full) in names.iter().enumerate() {
+                    @let at = top + pitch * (i as f64 + 0.5) + 4.0;
+                    (svg::cut_text(names_width, at, Hold::End,
+                        &cut_to_pixels(full, names_width, FONT), full))
+                }
+            }
+            @for (tone, d) in self.shapes(&scale, top, pitch).iter().enumerate() {
+                @if !d.is_empty() { path class=(format!("f {}", svg::colour(tone))) d=(d) {} }
+            }
+            (svg::shape("k", &ticks))
+            (svg::shape("a", &svg::path(&[(left, bottom), (size.width - 14.0, bottom)])))
+            @for (at, tick) in scale.ticks_with_room(18.0, FONT) {
+                (svg::shape("a", &svg::path(&[(at, bottom), (at, bottom + 4.0)])))
+                (svg::text("q", at, bottom + LINE, Hold::Middle, &tick.label))
+            }
+            (svg::text("q", f64::midpoint(left, size.width), bottom + 2.0 * LINE + 2.0,
+                Hold::Middle, &heading))
+        };
+        let height = bottom + 2.0 * LINE + 8.0;
+        svg::drawing(size.width, height, &self.title, &self.describe(), &body)
+    }
+
+    /// One path for all spans of a tone: a picture of thousands of spans stays small.
+    fn shapes(&self, scale: &Scale, top: f64, pitch: f64) -> Vec<String> {
+        let gap = if pitch > 4.0 { 2.0 } else { 0.4 };
+        let mut shapes = vec![String::new(); crate::palette::SERIES_COLOURS];
+        let spans = self.drawn().iter().enumerate().flat_map(|(row, (_, spans))| {
+            spans.iter().filter(|span| self.draws(span)).map(move |span| (row, span))
+        });
+        for (row, span) in spans.take(MOST_SPANS) {
+            let (from, to) = (scale.at(span.from), scale.at(span.to));
+            let y = top + pitch * row as f64 + gap / 2.0;
+            let (width, height) = (px((to - from).max(LEAST_WIDTH)), px(pitch - gap));
+            let tone = span.tone % shapes.len();
+            // Writing to a String cannot fail.
+            let _ = write!(shapes[tone], "M{} {}h{width}v{height}h-{width}z", px(from), px(y));
+        }
+        shapes
+    }
+
+    fn describe(&self) -> String {
+        format!("Spans over {} in {} rows.", self.axis.title(), self.rows.len())
+    }
+
+    /// What the picture leaves out, as sentences.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let spans = || self.drawn().iter().flat_map(|(_, spans)| spans);
+        let drawn = spans().filter(|span| self.draws(span)).count();
+        let dropped = spans().count() - drawn;
+        if drawn == 0 {
+            notes.push("There is no data to draw.".to_owned());
+        }
+        if self.rows.len() > MOST_ROWS {
+            notes.push(format!("The first {MOST_ROWS} of {} rows are drawn.", self.rows.len()));
+        }
+        if dropped > 0 {
+            notes.push(format!("{dropped} spans without a finite start and end are left out."));
+        }
+        if drawn > MOST_SPANS {
+            notes.push(format!("The first {MOST_SPANS} of {drawn} spans are drawn."));
+        }
+        notes
+    }
+
+    pub(super) fn data_table(&self) -> Table {
+        let spans: Vec<(&str, &Span)> = self
+            .rows
+            .iter()
+            .flat_map(|(name, spans)| spans.iter().map(move |span| (name.as_str(), span)))
+            .collect();
+        let mut table = Table::new([
+            Column::text("Row"),
+            column("from", &self.axis),
+            column("to", &self.axis),
+            Column::text("Tone"),
+        ]);
+        for i in sample(spans.len()) {
+            let (name, span) = spans[i];
+            let tone = self.tones.get(span.tone).cloned().unwrap_or_default();
+            table.push([Cell::text(name), data(span.from), data(span.to), Cell::text(tone)]);
+        }
+        match sample_caption(table.len(), spans.len()) {
+            Some(text) => table.caption(text),
+            None => table,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Making foreign text safe to show, and measuring it.
+//!
+//! Escaping of markup is the renderer's work; this module removes what escaping cannot: control
+//! characters that drive a terminal and marks that reorder what the reader sees.
+
+/// Replaces line breaks and tabs by a space, and by U+FFFD every other control character and every
+/// mark that changes the direction of writing.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(clean_char).collect()
+}
+
+/// As [`clean`], but keeps line breaks: for preformatted blocks.
+pub(crate) fn clean_lines(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' { c } else { clean_char(c) }).collect()
+}
+
+fn clean_char(c: char) -> char {
+    match c {
+        '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
+        '\u{200E}'
+        | '\u{200F}'
+        | '\u{061C}'
+        | '\u{202A}'..='\u{202E}'
+        | '\u{2066}'..='\u{2069}'
+        // No XML characters: a drawing saved alone could not hold them.
+        | '\u{FFFE}'
+        | '\u{FFFF}' => char::REPLACEMENT_CHARACTER,
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
+}
+
+/// Terminal columns that a character takes: 0 for marks that join the character before them, 2 for
+/// East Asian wide characters and emoji, else 1.
+fn columns_of(c: char) -> usize {
+    match u32::from(c) {
+        0x0300..=0x036F
+        | 0x0483..=0x0489
+        | 0x0591..=0x05BD
+        | 0x0610..=0x061A
+        | 0x064B..=0x065F
+        | 0x0900..=0x0902
+        | 0x1AB0..=0x1AFF
+        | 0x1DC0..=0x1DFF
+        | 0x200B..=0x200D
+        | 0x20D0..=0x20FF
+        | 0xFE00..=0xFE0F
+        | 0xFE20..=0xFE2F
+        | 0xFEFF
+        | 0xE0100..=0xE01EF => 0,
+        0x1100..=0x115F
+        | 0x2E80..=0x303E
+        | 0x3041..=0xA4CF
+        | 0xA960..=0xA97F
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F300..=0x1F64F
+        | 0x1F680..=0x1F6FF
+        | 0x1F900..=0x1F9FF
+        | 0x20000..=0x3FFFD => 2,
+        _ => 1,
+    }
+}
+
+/// Terminal columns that a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// Cuts a text to at most `limit` terminal columns; a cut text ends in `…`.
+pub(crate) fn cut_to_columns(text: &str, limit: usize) -> String {
+    cut(text, limit as f64, |c| columns_of(c) as f64)
+}
+
+/// Width of a text in pixels at a font size, estimated on the wide side of common sans-serif fonts
+/// because the reader's font is unknown.
+pub(crate) fn pixels(text: &str, font_size: f64) -> f64 {
+    text.chars().map(em_of).sum::<f64>() * font_size
+}
+
+/// Cuts a text to at most `limit` pixels; a cut text ends in `…`.
+pub(crate) fn cut_to_pixels(text: &str, limit: f64, font_size: f64) -> String {
+    cut(text, limit / font_size, em_of)
+}
+
+fn em_of(c: char) -> f64 {
+    match c {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.28,
+        ' ' | 'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' | 'I' => 0.36,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 0.88,
+        'A'..='Z' => 0.70,
+        c => [0.0, 0.58, 1.05][columns_of(c)],
+    }
+}
+
+fn cut(text: &str, limit: f64, width_of: impl Fn(char) -> f64) -> String {
+    if text.chars().map(&width_of).sum::<f64>() <= limit {
+        return text.to_owned();
+    }
+    let room = limit - width_of('…');
+    let mut used = 0.0;
+    let mut kept: String = text
+        .chars()
+        .take_while(|&c| {
+            used += width_of(c);
+            used <= room
+        })
+        .collect();
+    kept.truncate(kept.trim_end().len());
+    kept.push('…');
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_and_direction_marks_are_replaced() {
+        assert_eq!(clean("a\u{1b}[31mb\u{202e}c\0\nd"), "a\u{fffd}[31mb\u{fffd}c\u{fffd} d");
+        assert_eq!(clean_lines("a\nb\u{7}"), "a\nb\u{fffd}");
+    }
+
+    #[test]
+    fn columns_count_wide_and_joining_characters() {
+        assert_eq!(columns("潮汐"), 4);
+        assert_eq!(columns("e\u{301}"), 1);
+        assert_eq!(columns("plain"), 5);
+    }
+
+    #[test]
+    fn a_cut_text_fits_and_says_so() {
+        assert_eq!(cut_to_columns("echo-newpages", 6), "echo-…");
+        assert_eq!(cut_to_columns("潮汐観測", 5), "潮汐…");
+        assert_eq!(cut_to_columns("short", 5), "short");
+        assert!(pixels(&cut_to_pixels(&"w".repeat(100), 80.0, 12.0), 12.0) <= 80.0);
+    }
+}

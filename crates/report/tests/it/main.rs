@@ -1,0 +1,4 @@
+//! Reports as a reader gets them: golden output, hostile text, extreme values.
+
+mod golden;
+mod hostile;
