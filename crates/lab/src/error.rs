@@ -38,6 +38,14 @@ pub enum LabError {
     /// Logs have to be read now and then.
     #[error("the log push period must be above zero")]
     LogPush,
+    /// No policy has this name.
+    #[error("there is no policy '{name}'; the policies are {known}")]
+    UnknownPolicy {
+        /// What was asked for.
+        name: String,
+        /// All names.
+        known: String,
+    },
     /// A bug in a policy: it ignored the gate.
     #[error(
         "the policy chose page {} at {at} although its host is closed until {opens}; \

@@ -1,10 +1,12 @@
 //! Simulated and recorded webs on simulated time: how good is a policy?
 
+pub mod compare;
 pub mod engine;
 mod error;
 pub mod generate;
 pub mod import;
 pub mod oracle;
+pub mod policies;
 pub mod world;
 
 pub use engine::{Bounds, Measures, Settings, Start};

@@ -1,0 +1,64 @@
+//! Every policy that the lab can run, by name: the crawler's own and the oracles.
+
+use tidewatch_policy::{Policy, registry};
+
+use crate::oracle::Omniscient;
+use crate::{LabError, World};
+
+/// A policy to be run in the lab.
+#[derive(Clone, Copy)]
+pub struct Contestant {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    /// What a crawler could run.
+    Policy(fn(u64) -> Box<dyn Policy>),
+    /// May look at the truth, and knows every page from its birth.
+    Oracle(for<'w> fn(&'w World) -> Box<dyn Policy + 'w>),
+}
+
+/// Oracles, which live in the lab alone.
+const ORACLES: &[Contestant] = &[Contestant {
+    name: "omniscient",
+    about: "knows every page and the future; spends each fetch where it gains most",
+    kind: Kind::Oracle(|world| Box::new(Omniscient::new(world))),
+}];
+
+impl Contestant {
+    /// Makes one for a run over `world`.
+    pub fn make<'w>(&self, world: &'w World, seed: u64) -> Box<dyn Policy + 'w> {
+        match self.kind {
+            Kind::Policy(make) => make(seed),
+            Kind::Oracle(make) => make(world),
+        }
+    }
+
+    /// Whether it knows what no crawler can.
+    pub const fn is_oracle(&self) -> bool {
+        matches!(self.kind, Kind::Oracle(_))
+    }
+}
+
+/// Every policy, the crawler's own first.
+pub fn all() -> impl Iterator<Item = Contestant> {
+    let own = registry::POLICIES.iter().map(|entry| Contestant {
+        name: entry.name,
+        about: entry.about,
+        kind: Kind::Policy(entry.make),
+    });
+    own.chain(ORACLES.iter().copied())
+}
+
+/// The policy of that name; the error names the nearest and lists them all.
+pub fn find(name: &str) -> Result<Contestant, LabError> {
+    all().find(|contestant| contestant.name == name).ok_or_else(|| {
+        let names: Vec<_> = all().map(|c| c.name).collect();
+        LabError::UnknownPolicy { name: name.to_owned(), known: names.join(", ") }
+    })
+}
