@@ -1,4 +1,7 @@
 //! Traces on disk, seen from outside.
 
+// Helpers outside #[test] functions are tests too, which clippy does not see.
+#![allow(clippy::unwrap_used)]
+
 mod samples;
 mod tiny;
