@@ -8,9 +8,12 @@
 #![allow(clippy::float_cmp, reason = "numerical code compares with exact values on purpose")]
 
 mod error;
+pub mod quadrature;
 pub mod rng;
 pub mod roots;
+pub mod sample;
 pub mod special;
+pub mod stats;
 pub mod sum;
 #[cfg(test)]
 mod testing;
