@@ -34,6 +34,7 @@ mod chart;
 mod number;
 mod page;
 mod palette;
+mod plain;
 mod report;
 mod table;
 mod text;

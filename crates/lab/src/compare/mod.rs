@@ -3,6 +3,9 @@
 //! Every run is a pure function of world, settings and seed, so the figures do
 //! not depend on how many threads share the work; only the wall time does.
 
+mod json;
+mod show;
+
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -12,6 +15,8 @@ use tidewatch_math::sum::{Estimate, Moments};
 use crate::engine::{self, Bounds, Measures, Settings};
 use crate::policies::Contestant;
 use crate::{LabError, World};
+
+pub use show::dynamic_quality;
 
 /// What is to be compared.
 #[derive(Clone)]
