@@ -1,0 +1,49 @@
+//! What the command prints, and where.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Columns of a table where the output is not a terminal that says.
+const PLAIN_WIDTH: usize = 120;
+
+/// Prints to standard output. A reader that went away (`| head`) is no error.
+pub(crate) fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done.context("cannot write to standard output"),
+    }
+}
+
+/// Says what went wrong: the sentence and its causes, on one line.
+pub(crate) fn complain(error: &anyhow::Error) {
+    eprintln!("tidewatch: {error:#}");
+}
+
+/// Columns there are for a table.
+pub(crate) fn width() -> usize {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    asked.unwrap_or(PLAIN_WIDTH).max(40)
+}
+
+/// Whether a person watches standard error.
+pub(crate) fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Writes a file in one step: whoever looks sees the old file or the new one, never half of it.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
+    let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
+    let mut temporary = name.to_owned();
+    temporary.push(".part");
+    let temporary = path.with_file_name(temporary);
+    let written = std::fs::write(&temporary, text)
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .with_context(|| format!("cannot write {}", path.display()));
+    if written.is_err() {
+        // Best effort: the error above is what matters.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
