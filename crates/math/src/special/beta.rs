@@ -1,7 +1,7 @@
 //! The regularised incomplete beta function and Student's t.
 
 use super::exponential::minus_ln_1p;
-use super::gamma::{guarded, stirling_error};
+use super::gamma::{LARGEST_SHAPE, guarded, stirling_error, term_limit};
 use super::{ln_gamma, normal_quantile, polynomial};
 use crate::roots::{Stop, newton, upper_end};
 use std::f64::consts::{PI, TAU};
@@ -39,8 +39,7 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     let mut c = 1.0;
     let mut d = 1.0 / guarded(1.0 - (a + b) * x / (a + 1.0), TINY);
     let mut h = d;
-    let limit = 200 + 20 * a.max(b).sqrt().min(1e7) as u32;
-    for m in 1..limit {
+    for m in 1..term_limit(a.max(b)) {
         let m = f64::from(m);
         let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
         let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
@@ -57,7 +56,7 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     h
 }
 
-/// The regularised incomplete beta function Iₓ(a, b), for a, b > 0 and x in \[0, 1\]; NaN outside.
+/// The regularised incomplete beta function Iₓ(a, b), for a, b in (0, 10¹⁰\] and x in \[0, 1\]; NaN outside.
 /// Relative error about ε·(20 + 10·ln(1 + a + b) + 4·|xb − (1 − x)a|) where it is below a half,
 /// absolute above, and ε·max/min of the shapes when one of them is small and the other large; the
 /// work grows as √max(a, b).
@@ -67,7 +66,8 @@ pub fn beta_regularised(a: f64, b: f64, x: f64) -> f64 {
 
 /// Iₓ(a, b) given both x and y = 1 − x.
 fn beta_of_pair(a: f64, b: f64, x: f64, y: f64) -> f64 {
-    if !(a > 0.0 && b > 0.0 && x >= 0.0 && y >= 0.0) {
+    let served = |shape: f64| shape > 0.0 && shape <= LARGEST_SHAPE;
+    if !(served(a) && served(b) && x >= 0.0 && y >= 0.0) {
         f64::NAN
     } else if x == 0.0 || y == 0.0 {
         if x == 0.0 { 0.0 } else { 1.0 }
