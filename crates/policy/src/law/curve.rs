@@ -1,12 +1,18 @@
 //! One value for any law, so that a population may mix them without an allocation a page.
 
-use super::{LossCurve, Mixture, Poisson, Quasi, Staleness};
+use super::{Lomax, LossCurve, Mixture, Pareto, Poisson, Quasi, Staleness, Weibull};
 
 /// Any stationary law with parameters of its own: 24 bytes, `Copy`, dispatched by a match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Curve {
     /// Changes at random.
     Poisson(Poisson),
+    /// Times between changes follow a Weibull law.
+    Weibull(Weibull),
+    /// Times between changes follow a Pareto law with a least value.
+    Pareto(Pareto),
+    /// Times between changes follow a Pareto law from zero; also Poisson with an uncertain rate.
+    Lomax(Lomax),
 }
 
 /// Calls one method on whichever law is held.
@@ -14,6 +20,9 @@ macro_rules! each {
     ($self:expr, $law:ident => $call:expr) => {
         match $self {
             Curve::Poisson($law) => $call,
+            Curve::Weibull($law) => $call,
+            Curve::Pareto($law) => $call,
+            Curve::Lomax($law) => $call,
         }
     };
 }
@@ -42,6 +51,10 @@ impl LossCurve for Curve {
     fn elapsed_at(&self, worth: f64) -> f64 {
         each!(self, law => law.elapsed_at(worth))
     }
+
+    fn smooth_between(&self, from: f64, to: f64) -> bool {
+        each!(self, law => law.smooth_between(from, to))
+    }
 }
 
 /// Any law at all, as the allocation of fetches takes it: `Copy`, borrowing what is too large.
@@ -53,7 +66,7 @@ pub enum Law<'a> {
     Quasi(Quasi<'a>),
     /// One of several laws, with the chance of each.
     Mixture(Mixture<'a>),
-    /// A curve of the caller's own.
+    /// A curve of the caller's own, for example a [`super::Renewal`] law by quadrature.
     Custom(&'a (dyn LossCurve + Sync)),
 }
 
@@ -123,7 +136,7 @@ macro_rules! into_law {
     )*};
 }
 
-into_law!(Poisson);
+into_law!(Poisson, Weibull, Pareto, Lomax);
 
 impl From<Curve> for Law<'_> {
     fn from(law: Curve) -> Self {

@@ -50,4 +50,8 @@ impl LossCurve for Mixture<'_> {
     fn worth_limit(&self) -> f64 {
         self.mean(LossCurve::worth_limit)
     }
+
+    fn smooth_between(&self, from: f64, to: f64) -> bool {
+        self.parts.iter().all(|(_, law)| law.smooth_between(from, to))
+    }
 }

@@ -3,7 +3,7 @@
 use super::{LawError, LossCurve};
 use tidewatch_math::special::{g, g_inv};
 
-/// Changes at a constant rate λ, independent of the past \[CGM03\], \[WSY02\].
+/// Changes at a constant rate λ, independent of the past `[CGM03]`, `[WSY02]`.
 ///
 /// D(τ) = 1 − e^(−λτ), U(τ) = g(λτ)/λ with g(x) = 1 − (1 + x)e⁻ˣ, U(∞) = 1/λ and
 /// A(x) = 1 + ((x+1)/(λT))(e^(−λT/(x+1)) − 1). A rate of zero is a page that never changes: D = 0.
@@ -49,9 +49,11 @@ impl LossCurve for Poisson {
         if worth <= 0.0 {
             return 0.0;
         }
-        let y = self.rate * worth;
-        // A rate of zero leaves y = 0 for every worth, and no elapsed time ever reaches it.
-        if y >= 1.0 || self.rate == 0.0 { f64::INFINITY } else { g_inv(y) / self.rate }
+        // Compared before multiplying, which might round the limit itself to less than one.
+        if worth >= self.worth_limit() {
+            return f64::INFINITY;
+        }
+        g_inv(self.rate * worth) / self.rate
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pages with a timetable: changes only at known moments, each with its own chance.
 //!
 //! A results page of a tournament, a daily bulletin: possible update times s₁ < … < sₚ in a window
-//! T, update j taking place with probability qⱼ \[WSY02, eq. 4–11\]. A fetch is best made at one of
+//! T, update j taking place with probability qⱼ `[WSY02, eq. 4–11]`. A fetch is best made at one of
 //! those times, right after the update; the question is at which x of them. The copy is taken to be
 //! fresh at the start. With a fetch at sᵢ and the next at sⱼ the fresh time in between is
 //! φ(i, j) = Σ_{k=i}^{j−1} uₖ Π_{l=i+1}^{k} (1 − qₗ), uₖ = s_{k+1} − sₖ, and
@@ -283,7 +283,7 @@ mod tests {
     /// Sums of at most a dozen terms below the window, compared after division by it.
     const ROUNDING: f64 = 1e-13;
 
-    /// [WSY02, eq. 8] as it stands, over T: for every interval the product since the last fetch.
+    /// `[WSY02, eq. 8]` as it stands, over T: for every interval the product since the last fetch.
     fn literal(window: f64, times: &[f64], q: &[f64], fetched: &[usize]) -> f64 {
         let p = times.len();
         let s = |k: usize| {
