@@ -7,6 +7,11 @@
 //! with the figures it was calibrated to: facts about the data, never results
 //! of policies.
 
+pub mod graph;
+pub mod longevity;
+pub mod renewal;
+pub mod shared;
+
 use tidewatch_trace::Trace;
 
 /// A generated web and how well it meets its facts.

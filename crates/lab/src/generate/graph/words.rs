@@ -1,0 +1,101 @@
+//! What pages and queries speak of.
+//!
+//! Each topic has words of its own, made of syllables so that they look like
+//! words and split like words. A query is two words of a topic; a page says
+//! what it is about in its URL. Pages that earn clicks mostly answer a query,
+//! and the more clicks the more frequent the query: what ranking by query
+//! overlap lives on. Some worthless pages carry such words too: what it dies of.
+
+use tidewatch_math::rng::Draws;
+
+use crate::generate::shared::Ranks;
+
+/// Words of a topic.
+const VOCABULARY: u64 = 80;
+/// Queries of a topic.
+pub(super) const QUERIES: usize = 60;
+/// Exponent of Zipf's law of query frequencies within a topic.
+const QUERY_EXPONENT: f64 = 0.8;
+
+const CONSONANTS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
+const VOWELS: &[u8; 5] = b"aeiou";
+/// Syllables of a consonant and a vowel.
+const SYLLABLES: u64 = (CONSONANTS.len() * VOWELS.len()) as u64;
+/// Words of three syllables; also the most words there are.
+pub(super) const WORDS: u64 = SYLLABLES.pow(3);
+/// Coprime to [`WORDS`], so that multiplying by it sends neighbours far apart
+/// and no two words to the same place.
+const STRIDE: u64 = 618_033;
+
+/// A query of users.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// Its words, separated by spaces. Page URLs carry such words in their path.
+    pub terms: String,
+    /// Its share of all queries.
+    pub frequency: f64,
+    /// The topic it belongs to.
+    pub topic: u16,
+}
+
+/// Most topics whose words are all different.
+pub(super) const MOST_TOPICS: u64 = WORDS / VOCABULARY;
+
+/// Word number `index` of a topic.
+fn word(topic: u16, index: u64) -> String {
+    let mut code = (u64::from(topic) * VOCABULARY + index) * STRIDE % WORDS;
+    let mut text = String::with_capacity(6);
+    for _ in 0..3 {
+        let syllable = code % SYLLABLES;
+        text.push(char::from(CONSONANTS[(syllable / VOWELS.len() as u64) as usize]));
+        text.push(char::from(VOWELS[(syllable % VOWELS.len() as u64) as usize]));
+        code /= SYLLABLES;
+    }
+    text
+}
+
+/// Two different words of a topic.
+pub(super) fn pair(topic: u16, draws: &mut Draws) -> [String; 2] {
+    let first = draws.below(VOCABULARY);
+    let second = (first + 1 + draws.below(VOCABULARY - 1)) % VOCABULARY;
+    [word(topic, first), word(topic, second)]
+}
+
+/// All queries: [`QUERIES`] of each topic, the most frequent first.
+pub(super) fn queries(topics: &Ranks, count: u16, seed: u64) -> Vec<Query> {
+    let within = Ranks::new(QUERIES, QUERY_EXPONENT);
+    let mut all = Vec::with_capacity(usize::from(count) * QUERIES);
+    for topic in 0..count {
+        let mut draws = Draws::of(seed, "graph.queries", u64::from(topic));
+        for rank in 0..QUERIES {
+            let terms = pair(topic, &mut draws).join(" ");
+            let frequency = topics.chance(usize::from(topic)) * within.chance(rank);
+            all.push(Query { terms, frequency, topic });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_words_differ() {
+        let mut seen = std::collections::HashSet::new();
+        for topic in 0..MOST_TOPICS as u16 {
+            assert!((0..VOCABULARY).all(|i| seen.insert(word(topic, i))));
+        }
+        assert_eq!(seen.len() as u64, WORDS);
+    }
+
+    #[test]
+    fn query_frequencies_are_shares() {
+        let queries = queries(&Ranks::new(7, 0.5), 7, 3);
+        assert_eq!(queries.len(), 7 * QUERIES);
+        let total: f64 = queries.iter().map(|q| q.frequency).sum();
+        assert!((total - 1.0).abs() < 1e-12);
+        assert!(queries.iter().all(|q| q.terms.split(' ').count() == 2));
+        assert!(queries[..QUERIES].is_sorted_by(|a, b| a.frequency > b.frequency));
+    }
+}

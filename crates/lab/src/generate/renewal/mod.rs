@@ -1,0 +1,338 @@
+//! Pages that change or do not: the web of refresh-frequency theory.
+//!
+//! Each page has a long-run change rate λ, drawn from a gamma law as in
+//! `[CGM03]`, a law of its gaps as in `[WSY02]`, and a weight. Changes are a
+//! renewal process in equilibrium (see [`Law`]), so that time averages over
+//! the trace estimate what the theory computes. Nothing links to anything:
+//! every page is known from the start.
+//!
+//! The defaults are solved for two published figures: 23 % of web pages change
+//! within a day, half of them within ten days `[WSY02]`. With Poisson pages and
+//! gamma rates (mean m, squared coefficient of variation δ²) the chance of no
+//! change within t is (1 + mδ²t)^(−1/δ²), and the two figures give m = 0.506 a
+//! day and δ² = 4.60. The default mixture of laws keeps these rates; how far
+//! its figures move is a fact of the output.
+
+mod facts;
+mod law;
+mod weights;
+
+pub use law::{Law, PageLaw, Timetable};
+pub use weights::{Order, Weights};
+
+use rand_distr::{Distribution, Gamma};
+use rayon::prelude::*;
+use tidewatch_core::Span;
+use tidewatch_math::rng::{Draws, purpose};
+use tidewatch_trace::{Change, Page, Trace};
+
+use super::Generated;
+use super::shared::{BadConfig, Checker, MOST_ITEMS, assign_hosts, instant, scaled};
+
+const SECONDS_PER_DAY: f64 = 86_400.0;
+
+/// What the web should be like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Multiplies `pages` and `hosts`.
+    pub scale: f64,
+    /// How many pages.
+    pub pages: usize,
+    /// How many hosts at most; small ones may end up without a page.
+    pub hosts: usize,
+    /// Exponent of Zipf's law of host sizes; 0 = equal.
+    pub host_exponent: f64,
+    /// How long.
+    pub duration: Span,
+    /// Change rates of the pages.
+    pub rates: Rates,
+    /// Laws of the gaps and the share of pages under each; shares need not add up to 1.
+    pub laws: Vec<(Law, f64)>,
+    /// Weights of the pages.
+    pub weights: Weights,
+}
+
+/// Where change rates come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rates {
+    /// A gamma law `[CGM03]`: shape 1/δ², scale mean·δ².
+    Gamma {
+        /// Changes a day, on average over pages.
+        mean_per_day: f64,
+        /// δ² = variance / mean²; 0 = all pages alike.
+        squared_cv: f64,
+    },
+    /// These, in changes a day, page after page and over again.
+    Fixed(Vec<f64>),
+}
+
+impl Default for Config {
+    /// Ten thousand pages under a mixture of laws, in the proportions that
+    /// `[WSY02]` tells in words: often Weibull, sometimes Pareto, rarely Poisson,
+    /// some quasi-deterministic.
+    fn default() -> Self {
+        Config {
+            scale: 1.0,
+            pages: 10_000,
+            hosts: 500,
+            host_exponent: 0.8,
+            duration: Span::DAY.times(60),
+            rates: Rates::Gamma { mean_per_day: 0.506, squared_cv: 4.60 },
+            laws: vec![
+                (Law::Poisson, 0.2),
+                (Law::Weibull { shape: 0.7 }, 0.4),
+                (Law::Pareto { shape: 1.5 }, 0.2),
+                (Law::Quasi { slots: 8, chance: 0.5 }, 0.2),
+            ],
+            weights: Weights::Zipf { exponent: 0.8, order: Order::Random },
+        }
+    }
+}
+
+impl Config {
+    /// Poisson pages of equal weight: the model of `[CGM03]`.
+    pub fn poisson() -> Self {
+        Config { laws: vec![(Law::Poisson, 1.0)], weights: Weights::Equal, ..Config::default() }
+    }
+
+    /// Says which setting makes no sense, if one does.
+    pub fn check(&self) -> Result<(), BadConfig> {
+        let check = Checker("renewal");
+        check.positive("scale", self.scale)?;
+        check.count("pages", self.pages as f64 * self.scale)?;
+        check.count("hosts", self.hosts as f64 * self.scale)?;
+        check.not_negative("host_exponent", self.host_exponent)?;
+        check.span("duration", self.duration)?;
+        check.not_negative("weights.exponent", self.weights.exponent())?;
+        for &(law, share) in &self.laws {
+            check.not_negative("share of a law", share)?;
+            match law {
+                Law::Poisson => {}
+                Law::Weibull { shape } | Law::Pareto { shape } => check.positive("shape", shape)?,
+                Law::Quasi { slots, chance } => {
+                    check.count("slots", f64::from(slots))?;
+                    check.positive("chance", chance)?;
+                    check.share("chance", chance)?;
+                }
+            }
+        }
+        check.positive("sum of the shares of laws", self.laws.iter().map(|l| l.1).sum())?;
+        self.check_rates(&check)
+    }
+
+    fn check_rates(&self, check: &Checker) -> Result<(), BadConfig> {
+        let mean = match &self.rates {
+            Rates::Gamma { mean_per_day, squared_cv } => {
+                check.not_negative("squared_cv", *squared_cv)?;
+                *mean_per_day
+            }
+            Rates::Fixed(rates) => {
+                check.count("number of rates", rates.len() as f64)?;
+                for &rate in rates {
+                    check.not_negative("rate", rate)?;
+                }
+                rates.iter().sum::<f64>() / rates.len() as f64
+            }
+        };
+        check.not_negative("mean_per_day", mean)?;
+        let changes =
+            mean / SECONDS_PER_DAY * self.duration.seconds() * self.pages as f64 * self.scale;
+        check.count("expected number of changes (at most)", changes.clamp(1.0, 2.0 * MOST_ITEMS))
+    }
+}
+
+/// What truly drives each page, recomputed from the same settings: the
+/// knowledge of an oracle. Panics where [`Config::check`] refuses.
+pub fn truth(config: &Config, seed: u64) -> Vec<PageLaw> {
+    assert_eq!(config.check(), Ok(()), "the settings were not checked");
+    let pages = scaled(config.pages, config.scale);
+    let labels = [purpose("renewal.rate"), purpose("renewal.law"), purpose("renewal.timetable")];
+    (0..pages as u64)
+        .into_par_iter()
+        .map(|page| {
+            let [mut rate, mut law, mut timetable] = labels.map(|l| Draws::keyed(seed, l, page));
+            let rate = config.rates.draw(page as usize, &mut rate) / SECONDS_PER_DAY;
+            PageLaw::new(rate, pick(&config.laws, law.uniform()), &mut timetable)
+        })
+        .collect()
+}
+
+/// Makes the web. Panics where [`Config::check`] refuses.
+pub fn generate(config: &Config, seed: u64) -> Generated {
+    let laws = truth(config, seed);
+    let rates: Vec<f64> = laws.iter().map(|law| law.rate).collect();
+    let weights = config.weights.draw(&rates, seed);
+    let trace = Trace {
+        name: "renewal".to_owned(),
+        duration: config.duration,
+        note: Some(format!("Synthetic pages with binary changes, seed {seed}.")),
+        changes: Some(draw_changes(&laws, config.duration, seed)),
+        ..pages(config, &weights, seed)
+    };
+    let facts = facts::facts(config, &laws, &weights, &trace);
+    Generated { trace, facts }
+}
+
+/// A trace with pages and hosts only.
+fn pages(config: &Config, weights: &[f64], seed: u64) -> Trace {
+    let hosts = scaled(config.hosts, config.scale);
+    let (of_page, hosts) =
+        assign_hosts(weights.len(), hosts, config.host_exponent, seed, "renewal.host");
+    let page = |(id, &weight): (usize, &f64)| Page {
+        id: id as u64,
+        url: format!("https://{}/{id}", hosts[of_page[id] as usize].name).into_boxed_str(),
+        host: of_page[id],
+        born: instant(0.0),
+        died: None,
+        is_source: false,
+        weight,
+        is_seed: true,
+    };
+    let pages = weights.par_iter().enumerate().map(page).collect();
+    Trace { pages, hosts, ..Trace::default() }
+}
+
+fn draw_changes(laws: &[PageLaw], duration: Span, seed: u64) -> Vec<Change> {
+    let label = purpose("renewal.changes");
+    laws.par_iter()
+        .enumerate()
+        .flat_map_iter(|(page, law)| {
+            let mut draws = Draws::keyed(seed, label, page as u64);
+            let mut times: Vec<_> =
+                law.changes(duration.seconds(), &mut draws).into_iter().map(instant).collect();
+            // Two changes within a microsecond are one to everybody.
+            times.dedup();
+            times.into_iter().map(move |at| Change { page: page as u32, at })
+        })
+        .collect()
+}
+
+impl Rates {
+    /// A page's rate in changes a day.
+    fn draw(&self, page: usize, draws: &mut Draws) -> f64 {
+        match self {
+            Rates::Fixed(rates) => rates[page % rates.len()],
+            // Without variance, or with so little that the shape overflows, all are alike.
+            Rates::Gamma { mean_per_day, squared_cv } => {
+                Gamma::new(1.0 / squared_cv, mean_per_day * squared_cv)
+                    .ok()
+                    .filter(|_| *squared_cv > 0.0)
+                    .map_or(*mean_per_day, |law| law.sample(draws))
+            }
+        }
+    }
+}
+
+/// The law at a quantile of the shares.
+fn pick(laws: &[(Law, f64)], quantile: f64) -> Law {
+    let total: f64 = laws.iter().map(|l| l.1).sum();
+    let mut left = quantile * total;
+    let found = laws.iter().filter(|l| l.1 > 0.0).find(|l| {
+        left -= l.1;
+        left < 0.0
+    });
+    found.or(laws.last()).map_or(Law::Poisson, |l| l.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::shared::testing::on_one_and_two_threads;
+    use tidewatch_core::Time;
+
+    fn small() -> Config {
+        Config { pages: 2000, duration: Span::DAY.times(40), ..Config::default() }
+    }
+
+    #[test]
+    fn threads_do_not_matter() {
+        let [one, two] = on_one_and_two_threads(|| generate(&small(), 3));
+        assert_eq!(one.trace, two.trace);
+        assert_eq!(one.facts, two.facts);
+        assert_ne!(one.trace, generate(&small(), 4).trace);
+    }
+
+    #[test]
+    fn tables_are_in_order_and_inside() {
+        let trace = generate(&small(), 1).trace;
+        let changes = trace.changes.unwrap();
+        assert!(changes.is_sorted_by(|a, b| (a.page, a.at) < (b.page, b.at)));
+        assert!(changes.iter().all(|c| c.at < Time::ZERO + trace.duration));
+        assert_eq!(trace.pages.len(), 2000);
+        assert!(trace.pages.iter().all(|p| (p.host as usize) < trace.hosts.len()));
+    }
+
+    #[test]
+    fn the_number_of_changes_is_poisson_for_poisson_pages() {
+        let config = Config { rates: Rates::Fixed(vec![0.5]), pages: 20_000, ..Config::poisson() };
+        let trace = generate(&config, 8).trace;
+        let mut counts = vec![0.0_f64; 20_000];
+        trace.changes.unwrap().iter().for_each(|c| counts[c.page as usize] += 1.0);
+        let (mean, n) = (0.5 * 60.0, 20_000.0_f64);
+        let ours = counts.iter().sum::<f64>() / n;
+        let spread = counts.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / n / mean;
+        // Five standard errors: of the mean √(m/n), of variance/mean √(2/n) (Poisson, m ≫ 1).
+        assert!((ours - mean).abs() < 5.0 * (mean / n).sqrt(), "{ours}");
+        assert!((spread - 1.0).abs() < 5.0 * (2.0 / n).sqrt(), "{spread}");
+    }
+
+    #[test]
+    fn the_start_is_stationary() {
+        // Bursty and regular alike: as many changes in the first day as in the last.
+        for law in
+            [Law::Weibull { shape: 0.5 }, Law::Weibull { shape: 4.0 }, Law::Pareto { shape: 2.5 }]
+        {
+            let config = Config {
+                rates: Rates::Fixed(vec![0.3]),
+                laws: vec![(law, 1.0)],
+                pages: 30_000,
+                duration: Span::DAY.times(20),
+                ..Config::default()
+            };
+            let changes = generate(&config, 6).trace.changes.unwrap();
+            let day = |d: f64| {
+                let within = |t: Time| (t.seconds() / SECONDS_PER_DAY - d - 0.5).abs() < 0.5;
+                changes.iter().filter(|c| within(c.at)).count() as f64
+            };
+            let expected: f64 = 0.3 * 30_000.0;
+            for d in [0.0, 19.0] {
+                // Weibull ½ has variance/mean of counts below 5 (its gaps' δ²), the others below 2.
+                let five_sigma = 5.0 * (5.0 * expected).sqrt();
+                assert!((day(d) - expected).abs() < five_sigma, "{law:?}, day {d}: {}", day(d));
+            }
+        }
+    }
+
+    #[test]
+    fn gamma_rates_have_their_moments() {
+        let config = Config { pages: 200_000, ..Config::default() };
+        let rates: Vec<f64> = truth(&config, 2).iter().map(|l| l.rate * SECONDS_PER_DAY).collect();
+        let (mean, cv2) =
+            (crate::generate::shared::mean(&rates), crate::generate::shared::squared_cv(&rates));
+        // Five standard errors: of the mean √(δ²/n); of δ² at most √((2 + 6δ² + 4δ²)/n), from the
+        // kurtosis 3 + 6δ² of a gamma law and twice the error of the mean.
+        let (delta2, n) = (4.6_f64, 200_000.0);
+        let (of_mean, of_cv2) = ((delta2 / n).sqrt(), ((2.0 + 10.0 * delta2) / n).sqrt());
+        assert!((mean / 0.506 - 1.0).abs() < 5.0 * of_mean, "{mean}");
+        assert!((cv2 / delta2 - 1.0).abs() < 5.0 * of_cv2, "{cv2}");
+    }
+
+    #[test]
+    fn senseless_settings_are_refused() {
+        let bad = [
+            Config { pages: 0, ..Config::default() },
+            Config { laws: vec![], ..Config::default() },
+            Config { laws: vec![(Law::Weibull { shape: 0.0 }, 1.0)], ..Config::default() },
+            Config { laws: vec![(Law::Quasi { slots: 0, chance: 0.5 }, 1.0)], ..Config::default() },
+            Config { rates: Rates::Fixed(vec![]), ..Config::default() },
+            Config { rates: Rates::Fixed(vec![f64::NAN]), ..Config::default() },
+            Config { rates: Rates::Fixed(vec![1e12]), ..Config::default() },
+            Config { duration: Span::FOREVER, ..Config::default() },
+            Config { scale: -1.0, ..Config::default() },
+        ];
+        for config in bad {
+            assert!(config.check().is_err(), "{config:?}");
+        }
+        assert_eq!(Config::default().check(), Ok(()));
+    }
+}

@@ -1,0 +1,268 @@
+//! What several generators need: refusal of senseless settings, hosts of
+//! heavy-tailed sizes, figures of a sample.
+
+use rayon::prelude::*;
+use tidewatch_core::{Span, Time};
+use tidewatch_math::rng::{Draws, purpose};
+use tidewatch_trace::Host;
+
+use super::Fact;
+
+/// Largest number of pages or links that a generator makes: pages are numbered
+/// in 32 bits, and beyond this a trace no longer fits an ordinary machine.
+pub(super) const MOST_ITEMS: f64 = 1e9;
+
+/// A setting outside its domain.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("cannot generate a {generator} web: {setting} is {value}; give {wanted}")]
+pub struct BadConfig {
+    /// Which generator refuses.
+    pub generator: &'static str,
+    /// The setting's name.
+    pub setting: &'static str,
+    /// What it was.
+    pub value: f64,
+    /// What it may be.
+    pub wanted: &'static str,
+}
+
+/// Refuses, one by one, the settings of one generator.
+pub(super) struct Checker(pub(super) &'static str);
+
+impl Checker {
+    fn need(
+        &self,
+        ok: bool,
+        setting: &'static str,
+        value: f64,
+        wanted: &'static str,
+    ) -> Result<(), BadConfig> {
+        if ok { Ok(()) } else { Err(BadConfig { generator: self.0, setting, value, wanted }) }
+    }
+
+    /// A number of things: at least one, at most [`MOST_ITEMS`].
+    pub(super) fn count(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
+        self.need((1.0..=MOST_ITEMS).contains(&value), setting, value, "a number from 1 to 10⁹")
+    }
+
+    /// A probability or share.
+    pub(super) fn share(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
+        self.need((0.0..=1.0).contains(&value), setting, value, "a number from 0 to 1")
+    }
+
+    /// Finite and above zero.
+    pub(super) fn positive(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
+        let ok = value.is_finite() && value > 0.0;
+        self.need(ok, setting, value, "a finite number above 0")
+    }
+
+    /// Finite and not below zero.
+    pub(super) fn not_negative(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
+        let ok = value.is_finite() && value >= 0.0;
+        self.need(ok, setting, value, "a finite number not below 0")
+    }
+
+    /// A span that ends and is not empty.
+    pub(super) fn span(&self, setting: &'static str, value: Span) -> Result<(), BadConfig> {
+        self.positive(setting, value.seconds())
+    }
+}
+
+/// `count · scale`, at least one.
+pub(super) fn scaled(count: usize, scale: f64) -> usize {
+    ((count as f64 * scale).round() as usize).max(1)
+}
+
+/// The instant so many seconds after the start.
+pub(super) fn instant(seconds: f64) -> Time {
+    Time::from_seconds(seconds.max(0.0)).unwrap_or(Time::NEVER)
+}
+
+/// Gives each of `pages` pages one of `hosts` hosts; host of rank r is chosen
+/// with chance ∝ r^(−exponent), so sizes follow Zipf's law.
+///
+/// Returns the hosts that got a page, in the order in which pages name them,
+/// and each page's index among them: the numbering a trace wants.
+pub(super) fn assign_hosts(
+    pages: usize,
+    hosts: usize,
+    exponent: f64,
+    seed: u64,
+    label: &str,
+) -> (Vec<u32>, Vec<Host>) {
+    let label = purpose(label);
+    let law = Ranks::new(hosts, exponent);
+    let drawn: Vec<usize> = (0..pages as u64)
+        .into_par_iter()
+        .map(|page| law.rank_at(Draws::keyed(seed, label, page).uniform()))
+        .collect();
+    number_hosts(&drawn, hosts)
+}
+
+/// Renumbers hosts by first mention and names them.
+pub(super) fn number_hosts(drawn: &[usize], hosts: usize) -> (Vec<u32>, Vec<Host>) {
+    let mut number = vec![u32::MAX; hosts];
+    let mut named = Vec::new();
+    let of_page = drawn
+        .iter()
+        .map(|&rank| {
+            if number[rank] == u32::MAX {
+                number[rank] = named.len() as u32;
+                let name = format!("h{rank}.example").into_boxed_str();
+                named.push(Host { name, max_rate: None });
+            }
+            number[rank]
+        })
+        .collect();
+    (of_page, named)
+}
+
+/// Zipf's law on ranks 0, …, n − 1: chance of rank r ∝ (r + 1)^(−exponent).
+pub(super) struct Ranks {
+    /// Sums of the chances up to and with each rank; the last is 1.
+    upto: Vec<f64>,
+}
+
+impl Ranks {
+    pub(super) fn new(n: usize, exponent: f64) -> Self {
+        let mut total = 0.0;
+        let mut upto: Vec<f64> = (1..=n)
+            .map(|rank| {
+                total += (rank as f64).powf(-exponent);
+                total
+            })
+            .collect();
+        for sum in &mut upto {
+            *sum /= total;
+        }
+        Ranks { upto }
+    }
+
+    /// The rank at a quantile in [0, 1).
+    pub(super) fn rank_at(&self, quantile: f64) -> usize {
+        self.upto.partition_point(|&sum| sum <= quantile).min(self.upto.len() - 1)
+    }
+
+    /// Chance of a rank.
+    pub(super) fn chance(&self, rank: usize) -> f64 {
+        self.upto[rank] - if rank == 0 { 0.0 } else { self.upto[rank - 1] }
+    }
+}
+
+/// Share of the total that the largest ⌈share·n⌉ values hold; 0 of nothing.
+pub(super) fn top_share(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+    let top = (share * sorted.len() as f64).ceil() as usize;
+    let total: f64 = sorted.iter().sum();
+    if total > 0.0 { sorted[..top.min(sorted.len())].iter().sum::<f64>() / total } else { 0.0 }
+}
+
+/// Mean; NaN of nothing.
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Squared coefficient of variation, variance / mean²; NaN of nothing.
+pub(super) fn squared_cv(values: &[f64]) -> f64 {
+    let centre = mean(values);
+    values.iter().map(|x| (x - centre).powi(2)).sum::<f64>() / values.len() as f64 / centre.powi(2)
+}
+
+/// Pearson's correlation of pairs; NaN where one side does not vary.
+pub(super) fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    let n = pairs.len() as f64;
+    let (mx, my) =
+        (pairs.iter().map(|p| p.0).sum::<f64>() / n, pairs.iter().map(|p| p.1).sum::<f64>() / n);
+    let (mut xx, mut yy, mut xy) = (0.0, 0.0, 0.0);
+    for (x, y) in pairs {
+        xx += (x - mx).powi(2);
+        yy += (y - my).powi(2);
+        xy += (x - mx) * (y - my);
+    }
+    xy / (xx * yy).sqrt()
+}
+
+/// A fact with a published or exactly known figure.
+pub(super) fn known(what: &str, published: f64, ours: f64, source: &'static str) -> Fact {
+    Fact { what: what.to_owned(), published: Some(published), ours, source }
+}
+
+/// A fact of which only the shape is published.
+pub(super) fn shape(what: &str, ours: f64, source: &'static str) -> Fact {
+    Fact { what: what.to_owned(), published: None, ours, source }
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    //! Tests of samples against laws.
+
+    /// Critical factor of the Kolmogorov–Smirnov test at level 10⁻⁴:
+    /// √(ln(2/10⁻⁴)/2), to be divided by √n. Seeds are fixed, so a test that
+    /// passes keeps passing; the level is the chance that a sound sampler was
+    /// unlucky when the seed was first chosen.
+    const KS_CRITICAL: f64 = 2.2253;
+
+    /// Panics where the sample's largest distance from `cdf` exceeds the critical value.
+    pub(in crate::generate) fn assert_follows(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) {
+        assert!(sample.len() >= 100, "{} values say nothing", sample.len());
+        sample.sort_unstable_by(f64::total_cmp);
+        let n = sample.len() as f64;
+        let distance = sample.iter().enumerate().fold(0.0_f64, |worst, (i, &x)| {
+            let f = cdf(x);
+            worst.max(f - i as f64 / n).max((i + 1) as f64 / n - f)
+        });
+        assert!(distance < KS_CRITICAL / n.sqrt(), "distance {distance} of {n} values");
+    }
+
+    /// Runs `make` on one and on two threads.
+    pub(in crate::generate) fn on_one_and_two_threads<T: Send>(
+        make: impl Fn() -> T + Sync,
+    ) -> [T; 2] {
+        [1, 2].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(&make)
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "the figures are exact")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_follow_zipf() {
+        let law = Ranks::new(4, 1.0);
+        let total = 1.0 + 0.5 + 1.0 / 3.0 + 0.25;
+        assert!((law.chance(2) - 1.0 / 3.0 / total).abs() < 1e-15);
+        assert_eq!(law.rank_at(0.0), 0);
+        assert_eq!(law.rank_at(1.0 / total), 1);
+        assert_eq!(law.rank_at(0.999_999), 3);
+    }
+
+    #[test]
+    fn hosts_are_numbered_by_first_mention() {
+        let (of_page, hosts) = number_hosts(&[2, 0, 2, 3], 5);
+        assert_eq!(of_page, [0, 1, 0, 2]);
+        let names: Vec<&str> = hosts.iter().map(|h| &*h.name).collect();
+        assert_eq!(names, ["h2.example", "h0.example", "h3.example"]);
+    }
+
+    #[test]
+    fn figures_of_small_samples() {
+        assert_eq!(top_share(&[1.0, 5.0, 2.0, 2.0], 0.25), 0.5);
+        assert_eq!(top_share(&[0.0, 0.0], 0.5), 0.0);
+        assert_eq!(squared_cv(&[1.0, 3.0]), 0.25);
+        assert_eq!(correlation(&[(0.0, 1.0), (1.0, -1.0), (2.0, -3.0)]), -1.0);
+    }
+
+    #[test]
+    fn refusals_are_sentences() {
+        let refused = Checker("renewal").share("chance", 1.5).unwrap_err();
+        let text = "cannot generate a renewal web: chance is 1.5; give a number from 0 to 1";
+        assert_eq!(refused.to_string(), text);
+        assert!(Checker("x").count("pages", f64::NAN).is_err());
+        assert!(Checker("x").span("duration", Span::FOREVER).is_err());
+    }
+}
