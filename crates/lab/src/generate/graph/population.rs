@@ -1,12 +1,13 @@
 //! Who is there: hosts, topics, births and appeal of pages, before any link.
 
-use rand_distr::{Distribution, Gamma, StandardNormal};
+use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use tidewatch_math::rng::{Draws, purpose};
+use tidewatch_math::sample::GammaRates;
 use tidewatch_trace::Host;
 
 use super::Config;
-use crate::generate::shared::{Ranks, assign_hosts, scaled};
+use crate::generate::shared::{assign_hosts, scaled, zipf};
 
 /// Impact of a page that is shown but not clicked, relative to the mean of clicked ones.
 const SHOWN_ONLY: f64 = 0.2;
@@ -71,8 +72,8 @@ impl Population {
 
 /// A page speaks of its host's topic, or of any.
 fn topics(config: &Config, host: &[u32], hosts: usize, seed: u64) -> Vec<u16> {
-    let law = Ranks::new(usize::from(config.topics), config.topic_exponent);
-    let any = |label, item| law.rank_at(Draws::keyed(seed, label, item).uniform()) as u16;
+    let law = zipf(usize::from(config.topics), config.topic_exponent);
+    let any = |label, item| law.sample(&mut Draws::keyed(seed, label, item)) as u16 - 1;
     let [of_host, of_page] = [purpose("graph.host-topic"), purpose("graph.page-topic")];
     let main: Vec<u16> = (0..hosts as u64).map(|h| any(of_host, h)).collect();
     let strays = purpose("graph.stray");
@@ -101,12 +102,9 @@ fn births(config: &Config, pages: usize, seed: u64) -> Vec<f64> {
 /// Clicked pages gather on good hosts; impact among them is lognormal with mean 1.
 fn appeals(config: &Config, host: &[u32], hosts: usize, seed: u64) -> Vec<Appeal> {
     let [of_host, of_page] = [purpose("graph.quality"), purpose("graph.appeal")];
-    let spread = config.host_quality_cv2;
+    let law = GammaRates::new(1.0, config.host_quality_cv2);
     let quality: Vec<f64> = (0..hosts as u64)
-        .map(|h| {
-            let law = Gamma::new(1.0 / spread, spread).ok().filter(|_| spread > 0.0);
-            law.map_or(1.0, |law| law.sample(&mut Draws::keyed(seed, of_host, h)))
-        })
+        .map(|h| law.map_or(1.0, |law| law.sample(&mut Draws::keyed(seed, of_host, h))))
         .collect();
     // Large hosts weigh more: without this the share of clicked pages would hang on their luck.
     let mean = host.iter().map(|&h| quality[h as usize]).sum::<f64>() / host.len() as f64;

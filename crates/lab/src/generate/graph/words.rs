@@ -7,8 +7,9 @@
 //! overlap lives on. Some worthless pages carry such words too: what it dies of.
 
 use tidewatch_math::rng::Draws;
+use tidewatch_math::sample::ZipfRanks;
 
-use crate::generate::shared::Ranks;
+use crate::generate::shared::zipf;
 
 /// Words of a topic.
 const VOCABULARY: u64 = 80;
@@ -62,14 +63,15 @@ pub(super) fn pair(topic: u16, draws: &mut Draws) -> [String; 2] {
 }
 
 /// All queries: [`QUERIES`] of each topic, the most frequent first.
-pub(super) fn queries(topics: &Ranks, count: u16, seed: u64) -> Vec<Query> {
-    let within = Ranks::new(QUERIES, QUERY_EXPONENT);
+pub(super) fn queries(topics: &ZipfRanks, count: u16, seed: u64) -> Vec<Query> {
+    let within = zipf(QUERIES, QUERY_EXPONENT);
     let mut all = Vec::with_capacity(usize::from(count) * QUERIES);
     for topic in 0..count {
         let mut draws = Draws::of(seed, "graph.queries", u64::from(topic));
         for rank in 0..QUERIES {
             let terms = pair(topic, &mut draws).join(" ");
-            let frequency = topics.chance(usize::from(topic)) * within.chance(rank);
+            let frequency =
+                topics.probability(u64::from(topic) + 1) * within.probability(rank as u64 + 1);
             all.push(Query { terms, frequency, topic });
         }
     }
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn query_frequencies_are_shares() {
-        let queries = queries(&Ranks::new(7, 0.5), 7, 3);
+        let queries = queries(&zipf(7, 0.5), 7, 3);
         assert_eq!(queries.len(), 7 * QUERIES);
         let total: f64 = queries.iter().map(|q| q.frequency).sum();
         assert!((total - 1.0).abs() < 1e-12);

@@ -4,11 +4,12 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use tidewatch_core::{Span, Time};
+use tidewatch_math::stats::pearson;
 use tidewatch_trace::{Trace, Version, Versions};
 
 use super::Config;
 use crate::generate::Fact;
-use crate::generate::shared::{correlation, known, mean, shape};
+use crate::generate::shared::{known, mean, shape};
 
 /// What snapshots show of a page.
 #[derive(Clone, Debug, Default)]
@@ -49,8 +50,8 @@ pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
         .collect();
     let n = pages.len() as f64;
     let sum = |f: fn(&Measured) -> f64| pages.iter().map(f).sum::<f64>();
-    let points: Vec<(f64, f64)> =
-        pages.iter().filter_map(|p| p.longevity.map(|l| (p.frequency, l))).collect();
+    let (frequencies, lives): (Vec<f64>, Vec<f64>) =
+        pages.iter().filter_map(|p| p.longevity.map(|l| (p.frequency, l))).unzip();
     let static_pages = pages.iter().filter(|p| p.is_static).count() as f64 / n;
     let one_update = sum(|p| p.one_update as f64) / sum(|p| p.known_lives as f64);
     let size = sum(|p| p.seen as f64) / f64::from(config.snapshots) / n;
@@ -65,7 +66,7 @@ pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
         ("share of non-static fragments that scroll (K > 1)", 1.0 - one_update, "[OP08, §3.3.2]"),
         (
             "correlation of change frequency with longevity, without its sign",
-            correlation(&points).abs(),
+            pearson(&frequencies, &lives).abs(),
             "[OP08, §3.2]",
         ),
         (
@@ -93,7 +94,6 @@ pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
         })
         .collect();
     facts.push(shape("fragments a page", size, "not published"));
-    let lives: Vec<f64> = points.iter().map(|p| p.1).collect();
     facts.push(shape("mean longevity, snapshots", mean(&lives), "not published"));
     facts
 }

@@ -311,6 +311,7 @@ mod tests {
     #[test]
     fn changes_are_the_versions_after_the_first() {
         let trace = generate(&small(), 5).trace;
+        trace.check().unwrap();
         let (versions, changes) = (trace.versions.unwrap(), trace.changes.unwrap());
         assert_eq!(versions.rows.len(), changes.len() + trace.pages.len());
         assert!(changes.is_sorted_by(|a, b| (a.page, a.at) < (b.page, b.at)));

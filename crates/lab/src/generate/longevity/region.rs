@@ -169,14 +169,14 @@ mod tests {
             // items of k·10⁴, too few to bend the distribution.
             let lives = lifetimes(k, f64::from(k) * 1e4);
             assert!(lives.len() > 9000);
-            assert_follows(lives, |t| erlang(k, t));
+            assert_follows(&lives, |t| erlang(k, t));
         }
     }
 
     #[test]
     fn the_test_tells_churn_from_scroll() {
         let lives = lifetimes(2, 2e4);
-        let wrong = std::panic::catch_unwind(|| assert_follows(lives, |t| erlang(1, t)));
+        let wrong = std::panic::catch_unwind(|| assert_follows(&lives, |t| erlang(1, t)));
         assert!(wrong.is_err());
     }
 
@@ -225,6 +225,6 @@ mod tests {
             .skip(1)
             .flat_map(|c| c.iter().take(3).map(unit))
             .collect();
-        assert_follows(added, |x| x);
+        assert_follows(&added, |x| x);
     }
 }

@@ -10,11 +10,10 @@
 //! staleness over time. (An ordinary start would crowd changes at the origin
 //! for laws of high variance, and keep them away for regular ones.)
 //!
-//! A residual is a uniform fraction of a length-biased gap, since the moment
-//! we look is likelier to fall into a long gap and lies anywhere within it.
+//! The gaps themselves are [`RenewalGap`]'s.
 
-use rand_distr::{Distribution, Gamma};
 use tidewatch_math::rng::Draws;
+use tidewatch_math::sample::RenewalGap;
 
 /// How the gaps between a page's changes are distributed, besides their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +23,7 @@ pub enum Law {
     /// Ḡ(t) = e^(−(t/s)^k) with s = 1/(λ·Γ(1 + 1/k)). Shape k < 1: bursts and
     /// long silences; k = 1: Poisson; k > 1: regular.
     Weibull {
-        /// k > 0.
+        /// k ≥ 0.05.
         shape: f64,
     },
     /// Ḡ(t) = (s/t)^a for t ≥ s, with s = (a − 1)/(aλ).
@@ -87,45 +86,22 @@ impl Law {
         !matches!(self, Law::Pareto { shape } if shape <= 1.0)
     }
 
-    /// The scale s at a change rate; for Poisson the mean gap.
-    pub fn scale(self, rate: f64) -> f64 {
+    /// The law of gaps at a change rate; `None` for a timetable and for a law without a mean.
+    pub fn gaps(self, rate: f64) -> Option<RenewalGap> {
+        let mean = 1.0 / rate;
         match self {
-            Law::Poisson | Law::Quasi { .. } => 1.0 / rate,
-            Law::Weibull { shape } => 1.0 / (rate * gamma_of_one_plus(1.0 / shape)),
-            Law::Pareto { shape } if shape > 1.0 => (shape - 1.0) / (shape * rate),
-            // Median s·2^(1/a) = ln 2/λ.
-            Law::Pareto { shape } => std::f64::consts::LN_2 / rate * (-1.0 / shape).exp2(),
+            Law::Poisson => RenewalGap::exponential(mean).ok(),
+            Law::Weibull { shape } => RenewalGap::weibull(mean, shape).ok(),
+            Law::Pareto { shape } => RenewalGap::pareto(mean, shape).ok(),
+            Law::Quasi { .. } => None,
         }
     }
+}
 
-    /// One gap, seconds, by inversion of Ḡ.
-    fn gap(self, rate: f64, draws: &mut Draws) -> f64 {
-        let scale = self.scale(rate);
-        match self {
-            Law::Poisson | Law::Quasi { .. } => draws.exponential(rate),
-            Law::Weibull { shape } => scale * draws.exponential(1.0).powf(1.0 / shape),
-            Law::Pareto { shape } => scale * draws.uniform_open().powf(-1.0 / shape),
-        }
-    }
-
-    /// Time to the first change from an arbitrary moment, seconds.
-    ///
-    /// Length-biased gaps: for Weibull (t/s)^k is gamma with shape 1 + 1/k; for
-    /// Pareto they are Pareto again with shape a − 1.
-    fn residual(self, rate: f64, draws: &mut Draws) -> f64 {
-        let scale = self.scale(rate);
-        match self {
-            Law::Poisson | Law::Quasi { .. } => draws.exponential(rate),
-            Law::Weibull { shape } => {
-                let long = Gamma::new(1.0 + 1.0 / shape, 1.0).map_or(1.0, |law| law.sample(draws));
-                draws.uniform() * scale * long.powf(1.0 / shape)
-            }
-            Law::Pareto { shape } if shape > 1.0 => {
-                draws.uniform() * scale * draws.uniform_open().powf(-1.0 / (shape - 1.0))
-            }
-            Law::Pareto { .. } => self.gap(rate, draws),
-        }
-    }
+/// A gap under Pareto's law with a shape of at most one: s·U^(−1/a), with median ln 2/rate.
+fn gap_without_mean(rate: f64, shape: f64, draws: &mut Draws) -> f64 {
+    let scale = std::f64::consts::LN_2 / rate * (-1.0 / shape).exp2();
+    scale * draws.uniform_open().powf(-1.0 / shape)
 }
 
 impl PageLaw {
@@ -148,14 +124,29 @@ impl PageLaw {
         if let Some(timetable) = &self.timetable {
             return timetable.changes(duration, draws);
         }
-        let mut at = self.law.residual(self.rate, draws);
-        let mut changes = Vec::new();
-        while at < duration {
-            changes.push(at);
-            at += self.law.gap(self.rate, draws);
+        match (self.law.gaps(self.rate), self.law) {
+            (Some(gaps), _) => {
+                let first = gaps.first(draws);
+                collect(first, duration, || gaps.sample(draws))
+            }
+            (None, Law::Pareto { shape }) => {
+                let mut gap = || gap_without_mean(self.rate, shape, draws);
+                collect(gap(), duration, gap)
+            }
+            (None, _) => Vec::new(),
         }
-        changes
     }
+}
+
+/// Times from `first` on, a gap apart, while before `duration`.
+fn collect(first: f64, duration: f64, mut gap: impl FnMut() -> f64) -> Vec<f64> {
+    let mut at = first;
+    let mut times = Vec::new();
+    while at < duration {
+        times.push(at);
+        at += gap();
+    }
+    times
 }
 
 impl Timetable {
@@ -186,108 +177,34 @@ impl Timetable {
     }
 }
 
-/// Γ(1 + x) for x > 0: Stirling's series beyond 10, stepped down by Γ(z + 1) = zΓ(z).
-/// Relative error below 10⁻¹³ where the result is finite.
-fn gamma_of_one_plus(x: f64) -> f64 {
-    const FAR: f64 = 10.0;
-    let (mut z, mut product) = (x + 1.0, 1.0);
-    while z < FAR {
-        product *= z;
-        z += 1.0;
-    }
-    let inverse = 1.0 / (z * z);
-    let tail = (1.0 / 12.0
-        - inverse
-            * (1.0 / 360.0
-                - inverse * (1.0 / 1260.0 - inverse * (1.0 / 1680.0 - inverse / 1188.0))))
-        / z;
-    let ln = (z - 0.5) * z.ln() - z + 0.5 * std::f64::consts::TAU.ln() + tail;
-    ln.exp() / product
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::generate::shared::{mean, testing::assert_follows};
 
     const RATE: f64 = 0.25;
-    const SAMPLE: usize = 20_000;
-
-    fn sample(mut one: impl FnMut(&mut Draws) -> f64) -> Vec<f64> {
-        let mut draws = Draws::new(11, 0);
-        (0..SAMPLE).map(|_| one(&mut draws)).collect()
-    }
 
     #[test]
-    fn gamma_at_known_places() {
-        let root_pi = std::f64::consts::PI.sqrt();
-        for (x, want) in
-            [(1.0, 1.0), (4.0, 24.0), (0.5, root_pi / 2.0), (2.5, 15.0 / 8.0 * root_pi)]
-        {
-            // A handful of roundings of ln and exp.
-            assert!((gamma_of_one_plus(x) / want - 1.0).abs() < 1e-13, "Γ(1 + {x})");
+    fn first_and_later_changes_follow_their_laws() {
+        for law in [
+            Law::Poisson,
+            Law::Weibull { shape: 0.6 },
+            Law::Weibull { shape: 3.0 },
+            Law::Pareto { shape: 1.5 },
+        ] {
+            let (page, gaps) =
+                (PageLaw { rate: RATE, law, timetable: None }, law.gaps(RATE).unwrap());
+            assert!((gaps.mean() * RATE - 1.0).abs() < 1e-12);
+            // First changes of many pages, given that they come within the window.
+            let window = 8.0 / RATE;
+            let first = |item| page.changes(window, &mut Draws::new(11, item)).first().copied();
+            let firsts: Vec<f64> = (0..5000).filter_map(first).collect();
+            assert_follows(&firsts, |t| gaps.first_cdf(t) / gaps.first_cdf(window));
+            // Gaps of one page over a long time, which cuts off hardly any.
+            let changes = page.changes(5000.0 / RATE, &mut Draws::new(12, 0));
+            let later: Vec<f64> = changes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            assert_follows(&later, |t| 1.0 - gaps.survival(t));
         }
-    }
-
-    #[test]
-    fn gaps_follow_their_laws() {
-        for shape in [0.6, 1.0, 2.5] {
-            let law = Law::Weibull { shape };
-            let s = law.scale(RATE);
-            assert_follows(sample(|d| law.gap(RATE, d)), |t| 1.0 - (-(t / s).powf(shape)).exp());
-        }
-        for shape in [0.8, 1.5, 3.0] {
-            let law = Law::Pareto { shape };
-            let s = law.scale(RATE);
-            assert_follows(sample(|d| law.gap(RATE, d)), |t| 1.0 - (s / t).powf(shape));
-        }
-    }
-
-    #[test]
-    fn one_over_rate_is_the_mean_gap() {
-        // ∫ Ḡ by the trapezoid rule in u = ln t, where every integrand here is smooth but for
-        // Pareto's corner at s; the step makes its error below the tolerance.
-        for law in
-            [Law::Weibull { shape: 0.6 }, Law::Weibull { shape: 3.0 }, Law::Pareto { shape: 1.5 }]
-        {
-            let s = law.scale(RATE);
-            let tail = |t: f64| match law {
-                Law::Weibull { shape } => (-(t / s).powf(shape)).exp(),
-                Law::Pareto { shape } => (s / t).powf(shape).min(1.0),
-                _ => unreachable!("not in the list"),
-            };
-            let step = 1e-3;
-            let mean: f64 = (-30_000..60_000)
-                .map(|i| (f64::from(i) * step).exp())
-                .map(|t| tail(t) * t * step)
-                .sum();
-            assert!((mean * RATE - 1.0).abs() < 1e-5, "{law:?}: {mean}");
-        }
-    }
-
-    #[test]
-    fn residuals_follow_the_integrated_tail() {
-        // Pareto, closed form of λ∫₀ʳ Ḡ: λr below s, then 1 − λs/(a − 1)·(s/r)^(a−1).
-        let shape = 1.5;
-        let law = Law::Pareto { shape };
-        let s = law.scale(RATE);
-        assert_follows(sample(|d| law.residual(RATE, d)), |r| {
-            if r < s {
-                RATE * r
-            } else {
-                1.0 - RATE * s / (shape - 1.0) * (s / r).powf(shape - 1.0)
-            }
-        });
-        // Weibull with k = ½, closed form: Ḡ = e^(−√(t/s)), λs = ½, ∫ gives (1 + y)e^(−y), y = √(r/s).
-        let law = Law::Weibull { shape: 0.5 };
-        let s = law.scale(RATE);
-        assert!((RATE * s - 0.5).abs() < 1e-12);
-        assert_follows(sample(|d| law.residual(RATE, d)), |r| {
-            let y = (r / s).sqrt();
-            1.0 - (1.0 + y) * (-y).exp()
-        });
-        let exponential = |t: f64| 1.0 - (-RATE * t).exp();
-        assert_follows(sample(|d| Law::Weibull { shape: 1.0 }.residual(RATE, d)), exponential);
     }
 
     #[test]
@@ -316,10 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mean_the_median_is_poissons() {
+    fn without_a_mean_the_law_is_anchored_at_the_median() {
         let law = Law::Pareto { shape: 0.7 };
-        assert!(!law.has_mean());
-        let s = law.scale(RATE);
-        assert!(((s / (std::f64::consts::LN_2 / RATE)).powf(0.7) - 0.5).abs() < 1e-12);
+        assert!(!law.has_mean() && law.gaps(RATE).is_none());
+        let mut draws = Draws::new(13, 0);
+        let gaps: Vec<f64> = (0..5000).map(|_| gap_without_mean(RATE, 0.7, &mut draws)).collect();
+        let median = std::f64::consts::LN_2 / RATE;
+        assert_follows(&gaps, |t| 1.0 - 0.5 * (median / t).powf(0.7));
+        let page = PageLaw { rate: RATE, law, timetable: None };
+        assert!(!page.changes(100.0 / RATE, &mut Draws::new(13, 1)).is_empty());
     }
 }

@@ -20,10 +20,10 @@ mod weights;
 pub use law::{Law, PageLaw, Timetable};
 pub use weights::{Order, Weights};
 
-use rand_distr::{Distribution, Gamma};
 use rayon::prelude::*;
 use tidewatch_core::Span;
 use tidewatch_math::rng::{Draws, purpose};
+use tidewatch_math::sample::GammaRates;
 use tidewatch_trace::{Change, Page, Trace};
 
 use super::Generated;
@@ -108,7 +108,11 @@ impl Config {
             check.not_negative("share of a law", share)?;
             match law {
                 Law::Poisson => {}
-                Law::Weibull { shape } | Law::Pareto { shape } => check.positive("shape", shape)?,
+                Law::Weibull { shape } => {
+                    check.positive("shape", shape)?;
+                    check.not_negative("Weibull shape less 0.05", shape - 0.05)?;
+                }
+                Law::Pareto { shape } => check.positive("shape", shape)?,
                 Law::Quasi { slots, chance } => {
                     check.count("slots", f64::from(slots))?;
                     check.positive("chance", chance)?;
@@ -212,11 +216,9 @@ impl Rates {
     fn draw(&self, page: usize, draws: &mut Draws) -> f64 {
         match self {
             Rates::Fixed(rates) => rates[page % rates.len()],
-            // Without variance, or with so little that the shape overflows, all are alike.
             Rates::Gamma { mean_per_day, squared_cv } => {
-                Gamma::new(1.0 / squared_cv, mean_per_day * squared_cv)
-                    .ok()
-                    .filter(|_| *squared_cv > 0.0)
+                // Refused only where the mean is zero.
+                GammaRates::new(*mean_per_day, *squared_cv)
                     .map_or(*mean_per_day, |law| law.sample(draws))
             }
         }
@@ -255,6 +257,7 @@ mod tests {
     #[test]
     fn tables_are_in_order_and_inside() {
         let trace = generate(&small(), 1).trace;
+        trace.check().unwrap();
         let changes = trace.changes.unwrap();
         assert!(changes.is_sorted_by(|a, b| (a.page, a.at) < (b.page, b.at)));
         assert!(changes.iter().all(|c| c.at < Time::ZERO + trace.duration));
