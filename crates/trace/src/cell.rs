@@ -10,7 +10,6 @@ use tidewatch_core::{Rate, Time};
 
 /// What a file gives for one column of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(dead_code)]
 pub(crate) enum Cell<'a> {
     Missing,
     Text(&'a str),
@@ -103,6 +102,11 @@ impl Cell<'_> {
             Cell::Text("1") | Cell::Signed(1) | Cell::Unsigned(1) | Cell::Float(1.0) => Ok(true),
             _ => Err(self.refused("is neither yes nor no", "write 1 or 0")),
         }
+    }
+
+    /// The refusal of a value where text belongs.
+    pub(crate) fn not_text(self) -> Refusal {
+        self.refused("is not text", "store the column as strings")
     }
 
     fn number(self) -> Option<f64> {

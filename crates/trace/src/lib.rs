@@ -23,6 +23,8 @@ mod ids;
 mod locate;
 mod manifest;
 mod model;
+mod parquet_rows;
+mod parquet_sink;
 mod read;
 mod rows;
 mod rules;

@@ -33,6 +33,20 @@ pub struct Trace {
     pub signals: Option<Signals>,
 }
 
+impl Trace {
+    /// The latest time that any table mentions.
+    pub fn latest(&self) -> Time {
+        let pages = self.pages.iter().map(|p| p.died.unwrap_or(p.born));
+        let links = self.links.iter().map(|l| l.disappears.unwrap_or(l.appears));
+        let counts = self.clicks.iter().chain(&self.views).flatten().map(|row| row.at);
+        let changes = self.changes.iter().flatten().map(|row| row.at);
+        let versions = self.versions.iter().flat_map(|v| &v.rows).map(|row| row.at);
+        let signals = self.signals.iter().flat_map(|s| &s.rows).map(|row| row.at);
+        let all = pages.chain(links).chain(counts).chain(changes).chain(versions).chain(signals);
+        all.max().unwrap_or(Time::ZERO)
+    }
+}
+
 /// A page of the trace. Its index in [`Trace::pages`] is its number everywhere else.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {

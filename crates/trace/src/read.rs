@@ -31,7 +31,7 @@ pub fn read(dir: &Path) -> Result<Trace, TraceError> {
         return Ok(Trace { name, duration, start, note, ..trace });
     }
     trace.name = directory_name(dir);
-    trace.duration = latest(&trace).since(Time::ZERO);
+    trace.duration = trace.latest().since(Time::ZERO);
     let path = dir.join(FILE_NAME);
     rules::duration(Time::ZERO + trace.duration).map_err(|text| TraceError::file(&path, text))?;
     Ok(trace)
@@ -80,18 +80,6 @@ fn seed(pages: &mut [Page], links: &[Link]) {
     for (page, linked) in pages.iter_mut().zip(linked) {
         page.is_seed = page.is_source || !linked;
     }
-}
-
-/// The latest time that any table mentions.
-fn latest(trace: &Trace) -> Time {
-    let pages = trace.pages.iter().map(|p| p.died.unwrap_or(p.born).max(p.born));
-    let links = trace.links.iter().map(|l| l.disappears.unwrap_or(l.appears));
-    let counts = trace.clicks.iter().chain(&trace.views).flatten().map(|row| row.at);
-    let changes = trace.changes.iter().flatten().map(|row| row.at);
-    let versions = trace.versions.iter().flat_map(|v| &v.rows).map(|row| row.at);
-    let signals = trace.signals.iter().flat_map(|s| &s.rows).map(|row| row.at);
-    let all = pages.chain(links).chain(counts).chain(changes).chain(versions).chain(signals);
-    all.max().unwrap_or(Time::ZERO)
 }
 
 struct PagesRead {

@@ -7,6 +7,7 @@ use tidewatch_core::{Rate, Time};
 use crate::cell::{Cell, Refusal, shown};
 use crate::csv_rows::CsvRows;
 use crate::error::{At, Place, TraceError};
+use crate::parquet_rows::ParquetRows;
 use crate::rules::Problem;
 use crate::table::{Format, Table, TableFile};
 
@@ -21,6 +22,7 @@ pub(crate) struct Rows {
 
 enum Source {
     Csv(CsvRows),
+    Parquet(ParquetRows),
 }
 
 impl Rows {
@@ -28,15 +30,11 @@ impl Rows {
     pub(crate) fn open(file: &TableFile) -> Result<Self, TraceError> {
         let source = match file.format {
             Format::Csv | Format::CsvGz | Format::CsvZst => Source::Csv(CsvRows::open(file)?),
-            Format::Parquet => {
-                return Err(TraceError::file(
-                    &file.path,
-                    "Parquet cannot be read; write it as CSV",
-                ));
-            }
+            Format::Parquet => Source::Parquet(ParquetRows::open(file)?),
         };
         let header = match &source {
             Source::Csv(rows) => rows.header(),
+            Source::Parquet(rows) => rows.header(),
         };
         let positions = positions(file.table, header)
             .map_err(|problem| TraceError::file(&file.path, problem))?;
@@ -55,6 +53,7 @@ impl Rows {
     pub(crate) fn advance(&mut self) -> Result<bool, TraceError> {
         match &mut self.source {
             Source::Csv(rows) => rows.advance(),
+            Source::Parquet(rows) => rows.advance(),
         }
     }
 
@@ -62,6 +61,7 @@ impl Rows {
     pub(crate) fn at(&self) -> At {
         match &self.source {
             Source::Csv(rows) => rows.at(),
+            Source::Parquet(rows) => rows.at(),
         }
     }
 
@@ -113,9 +113,7 @@ impl Rows {
         match self.cell(column)? {
             Cell::Text(text) => Ok(text),
             Cell::Missing => Ok(""),
-            other => {
-                Err(self.wrong(column, format!("{other:?} is not text; store it as a string")))
-            }
+            other => Err(self.wrong(column, other.not_text())),
         }
     }
 
@@ -148,6 +146,7 @@ impl Rows {
         let Some(position) = self.positions[column] else { return Ok(Cell::Missing) };
         match &self.source {
             Source::Csv(rows) => rows.cell(position).map_err(|text| self.wrong(column, text)),
+            Source::Parquet(rows) => Ok(rows.cell(position)),
         }
     }
 }

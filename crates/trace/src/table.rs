@@ -32,7 +32,6 @@ pub(crate) enum Kind {
 
 /// A column that the reader looks at.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,

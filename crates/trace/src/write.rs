@@ -14,6 +14,7 @@ use crate::csv_sink::CsvSink;
 use crate::error::TraceError;
 use crate::manifest::{FILE_NAME, Manifest};
 use crate::model::Trace;
+use crate::parquet_sink::{self, ParquetSink};
 use crate::sink::{self, Sink};
 use crate::table::{Format, Table};
 
@@ -117,6 +118,11 @@ struct Staged {
 impl Staged {
     fn write(dir: &Path, trace: &Trace, format: Format) -> Result<Self, TraceError> {
         trace.check()?;
+        if format == Format::Parquet && trace.latest() > parquet_sink::EXACT {
+            let problem = "the trace has times beyond 71 years, which Parquet files hold only \
+                           rounded; write it as CSV";
+            return Err(TraceError::file(dir, problem));
+        }
         let staged = Staged { path: sibling(dir, NEW) };
         let path = &staged.path;
         fs::create_dir(path).map_err(TraceError::io("create", path))?;
@@ -150,7 +156,7 @@ fn write_table(path: &Path, trace: &Trace, table: Table, format: Format) -> io::
         Format::Csv | Format::CsvGz | Format::CsvZst => {
             Box::new(CsvSink::new(file, table, format)?)
         }
-        Format::Parquet => return Err(io::ErrorKind::Unsupported.into()),
+        Format::Parquet => Box::new(ParquetSink::new(file, table)?),
     };
     sink::fill(sink.as_mut(), trace, table)?;
     sink.finish()?.sync_all()

@@ -1,0 +1,178 @@
+//! Random small traces, valid by construction.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::collection::{btree_map, btree_set, vec};
+use proptest::prelude::*;
+use tidewatch_core::{Rate, Span, Time};
+use tidewatch_trace::{Change, Count, Host, Link, Page, Signal, Signals, Trace, Versions};
+
+/// Parquet holds times exactly up to here.
+const LATEST: u64 = (1 << 51) - 1;
+
+/// Times that are often equal, often whole, sometimes anything.
+fn time() -> impl Strategy<Value = Time> {
+    let micros = prop_oneof![
+        0..4_u64,
+        (0..100_u64).prop_map(|s| s * 1_000_000),
+        0..1_000_000_000_u64,
+        0..=LATEST
+    ];
+    micros.prop_map(Time::from_micros)
+}
+
+fn amount() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), Just(1.0), 0.0..100.0, (0..1000_u32).prop_map(f64::from), 0.0..f64::MAX]
+}
+
+/// Names with what CSV and TOML must quote.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z]{1,3}", "[ -~]{1,8}", "[a\",\n\r\t é…]{1,6}"]
+}
+
+type PageRow = (String, u32, Time, Option<u32>, [bool; 2], f64);
+
+fn pages() -> impl Strategy<Value = Vec<Page>> {
+    let id = prop_oneof![0..20_u64, any::<u64>()];
+    let row = (text(), 0..4_u32, time(), any::<Option<u32>>(), any::<[bool; 2]>(), amount());
+    btree_map(id, row, 1..8).prop_map(|rows| {
+        let mut numbers = BTreeMap::new();
+        let build = |(id, row): (u64, PageRow)| {
+            let (url, host, born, life, [is_source, is_seed], weight) = row;
+            let next = numbers.len() as u32;
+            let host = *numbers.entry(host).or_insert(next);
+            let life = life.map(|life| Span::from_micros(life.into()));
+            let died = life.map(|life| Time::from_micros(LATEST).min(born + life));
+            Page { id, url: url.into(), host, born, died, is_source, weight, is_seed }
+        };
+        rows.into_iter().map(build).collect()
+    })
+}
+
+/// Rows of a page number and a time not before its birth, no two alike.
+fn events(pages: &[Page]) -> impl Strategy<Value = BTreeSet<(u32, Time)>> + use<> {
+    let born: Vec<Time> = pages.iter().map(|page| page.born).collect();
+    btree_set((0..born.len() as u32, time()), 0..12).prop_map(move |rows| {
+        rows.into_iter().map(|(page, at)| (page, at.max(born[page as usize]))).collect()
+    })
+}
+
+fn counts(pages: &[Page]) -> impl Strategy<Value = Option<Vec<Count>>> + use<> {
+    let rows = (events(pages), vec(amount(), 12)).prop_map(|(rows, counts)| {
+        let row = |((page, at), count)| Count { page, at, count };
+        rows.into_iter().zip(counts).map(row).collect()
+    });
+    proptest::option::of(rows)
+}
+
+fn links(pages: &[Page]) -> impl Strategy<Value = Vec<Link>> + use<> {
+    let born: Vec<Time> = pages.iter().map(|page| page.born).collect();
+    let number = 0..born.len() as u32;
+    // One link per pair, some shown again after a while.
+    let row = (time(), any::<Option<u16>>(), any::<Option<u16>>());
+    btree_map((number.clone(), number), row, 0..12).prop_map(move |rows| {
+        let mut links = Vec::new();
+        for ((source, page), (appears, shown, again)) in rows {
+            let appears = appears.max(born[source as usize]).max(born[page as usize]);
+            let limit = |time: Time| time.min(Time::from_micros(LATEST));
+            let after = |from: Time, span: u16| limit(from + Span::from_micros(span.into()));
+            let disappears = shown.map(|span| after(appears, span));
+            links.push(Link { source, page, appears, disappears });
+            let (Some(gone), Some(wait)) = (disappears, again) else { continue };
+            let back = after(gone, wait);
+            if back > appears {
+                links.push(Link { source, page, appears: back, disappears: None });
+            }
+        }
+        links
+    })
+}
+
+/// Each version flips the membership of a few fragments.
+fn versions(pages: &[Page]) -> impl Strategy<Value = Option<Versions>> + use<> {
+    let hash = prop_oneof![0..6_u64, any::<u64>()];
+    let flips = vec(btree_set(hash, 0..5), 12);
+    let table = (events(pages), flips).prop_map(|(rows, flips)| {
+        let mut versions = Versions::default();
+        let mut held: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        for ((page, at), flips) in rows.into_iter().zip(flips) {
+            let held = held.entry(page).or_default();
+            let (removed, added): (Vec<u64>, Vec<u64>) =
+                flips.into_iter().partition(|hash| held.contains(hash));
+            held.extend(&added);
+            held.retain(|hash| !removed.contains(hash));
+            versions.push(page, at, &added, &removed);
+        }
+        versions
+    });
+    proptest::option::of(table)
+}
+
+fn signals(pages: &[Page]) -> impl Strategy<Value = Option<Signals>> + use<> {
+    let kinds = btree_set(text(), 1..4);
+    let table = (events(pages), kinds, vec(any::<(u32, bool)>(), 12));
+    let table = table.prop_map(|(rows, kinds, picks)| {
+        let kinds: Vec<Box<str>> = kinds.into_iter().map(Into::into).collect();
+        let mut signals = Signals { kinds, rows: Vec::new() };
+        let number = signals.kinds.len() as u32;
+        for ((page, at), (pick, both)) in rows.into_iter().zip(picks) {
+            let kind = pick % number;
+            signals.rows.push(Signal { page, at, kind });
+            if both && number > 1 {
+                signals.rows.push(Signal { page, at, kind: (kind + 1) % number });
+            }
+        }
+        signals
+    });
+    proptest::option::of(table)
+}
+
+/// A valid trace.
+pub(crate) fn trace() -> impl Strategy<Value = Trace> {
+    pages().prop_flat_map(|pages| {
+        let tables = (links(&pages), counts(&pages), counts(&pages));
+        let changes = proptest::option::of(events(&pages));
+        let contents = (changes, versions(&pages), signals(&pages));
+        let rates = vec(proptest::option::of(1e-9..1e9), 4);
+        let manifest = (any::<String>(), 1..=LATEST, any::<bool>(), any::<Option<String>>());
+        (Just(pages), tables, contents, rates, manifest).prop_map(assemble)
+    })
+}
+
+type Tables = (Vec<Link>, Option<Vec<Count>>, Option<Vec<Count>>);
+type Contents = (Option<BTreeSet<(u32, Time)>>, Option<Versions>, Option<Signals>);
+type Manifest = (String, u64, bool, Option<String>);
+
+fn assemble(
+    (pages, (links, clicks, views), (changes, versions, signals), rates, manifest): (
+        Vec<Page>,
+        Tables,
+        Contents,
+        Vec<Option<f64>>,
+        Manifest,
+    ),
+) -> Trace {
+    let (name, duration, dated, note) = manifest;
+    let hosts = pages.iter().map(|page| page.host + 1).max().unwrap_or(0);
+    let host = |(i, rate): (u32, Option<f64>)| Host {
+        name: format!("h{i}, \"quoted\"").into(),
+        max_rate: rate.and_then(Rate::per_second),
+    };
+    let change = |(page, at)| Change { page, at };
+    let mut trace = Trace {
+        name,
+        duration: Span::from_micros(duration),
+        start: dated.then(|| "1999-12-31T23:59:59.5+01:00".to_owned()),
+        note,
+        hosts: (0..hosts).zip(rates).map(host).collect(),
+        pages,
+        links,
+        clicks,
+        views,
+        changes: changes.map(|rows| rows.into_iter().map(change).collect()),
+        versions,
+        signals,
+    };
+    trace.arrange();
+    trace
+}
