@@ -146,9 +146,9 @@ fn log_bars() -> BarChart {
 fn histogram() -> Chart {
     let ages =
         |scale: f64, seed: u64| (0..4000).map(move |i| -scale * (1.0 - noise(i + seed)).ln());
-    Chart::new("Age when fetched", Axis::seconds("age"), Axis::new("pages").from_zero())
-        .series(Series::histogram("uniform", ages(40_000.0, 77_000), 60))
-        .series(Series::histogram("price", ages(9_000.0, 7), 60))
+    Chart::new("Age when fetched", Axis::seconds("age").from_zero(), Axis::new("pages")).all(
+        Series::histograms([("uniform", ages(40_000.0, 77_000)), ("price", ages(16_000.0, 7))], 60),
+    )
 }
 
 fn cdf() -> Chart {
@@ -157,7 +157,7 @@ fn cdf() -> Chart {
     };
     Chart::new(
         "Delay until a new page is found",
-        Axis::seconds("delay").log(),
+        Axis::seconds("delay").log().range(1.0, 864_000.0),
         Axis::new("share of pages").range(0.0, 1.0),
     )
     .series(Series::cdf("echo-greedy", delays(600.0, 1)))
@@ -178,7 +178,7 @@ fn steps() -> Chart {
 }
 
 fn portrait() -> Stripes {
-    let mut picture = Stripes::new("Portrait of a page", Axis::seconds("time"))
+    let mut picture = Stripes::new("Portrait of a page", Axis::seconds("time").from_zero())
         .caption("A row is a fragment of the page; lines are fetches.")
         .tones(["on the page", "in our copy"])
         .moments((1..6).map(|i| f64::from(i) * 60_000.0));

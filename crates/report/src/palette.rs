@@ -40,7 +40,7 @@ pub(crate) const LIGHT: Theme = Theme {
     accent: "#0b5cad",
     best: "#0a6b4f",
     series: [
-        "#2e79e0", "#8f3d05", "#049a78", "#781860", "#a87600", "#1d6c8c", "#6a34ab", "#a3484b",
+        "#2470d8", "#bd4b06", "#015636", "#81147d", "#a08a3c", "#5693bd", "#795a90", "#a06a6c",
     ],
 };
 
@@ -54,7 +54,7 @@ pub(crate) const DARK: Theme = Theme {
     accent: "#7db8f5",
     best: "#5fd6ab",
     series: [
-        "#3b7de8", "#d97a0b", "#45e3a6", "#cf6399", "#e0b52c", "#7ed2ed", "#b790f7", "#d98584",
+        "#4c93f0", "#f08c3a", "#96f0c6", "#b06aab", "#f0d636", "#50afb4", "#d9b8f5", "#d2493a",
     ],
 };
 

@@ -84,7 +84,7 @@ impl Axis {
     pub(super) fn draws(&self, value: f64) -> bool {
         match self.kind {
             Kind::Linear => value.is_finite() && value.abs() <= LARGEST,
-            Kind::Log => (SMALLEST..=LARGEST).contains(&value),
+            Kind::Log | Kind::LogTime => (SMALLEST..=LARGEST).contains(&value),
         }
     }
 
@@ -114,7 +114,8 @@ impl Axis {
         });
         let (low, high) = self.widen(self.low.unwrap_or(low), self.high.unwrap_or(high));
         let (unit, per_unit) = self.unit_for(low, high);
-        let mut scale = Scale::new(self.kind, low / per_unit, high / per_unit, per_unit, unit);
+        let kind = if self.is_seconds && self.is_log() { Kind::LogTime } else { self.kind };
+        let mut scale = Scale::new(kind, low / per_unit, high / per_unit, per_unit, unit);
         if round {
             let (low, high) = ticks::round_out(scale.kind, scale.low, scale.high, ROUNDING_TICKS);
             scale.low = if self.low.is_none() { low } else { scale.low };
@@ -133,7 +134,7 @@ impl Axis {
             return (low, high);
         }
         match self.kind {
-            Kind::Log => (low / 2.0, high * 2.0),
+            Kind::Log | Kind::LogTime => (low / 2.0, high * 2.0),
             Kind::Linear if size > SMALLEST => (low - 0.1 * size, high + 0.1 * size),
             Kind::Linear => (0.0, 1.0),
         }
@@ -141,11 +142,11 @@ impl Axis {
 
     /// The unit in which a range of seconds reads best: the longest that it holds twice.
     fn unit_for(&self, low: f64, high: f64) -> (Option<&'static str>, f64) {
-        if !self.is_seconds {
+        // Ticks of a logarithmic axis of time carry their own units.
+        if !self.is_seconds || self.is_log() {
             return (None, 1.0);
         }
-        let span = if self.is_log() { high } else { high - low };
-        let fits = TIME_UNITS.iter().find(|(_, seconds)| span >= 2.0 * seconds);
+        let fits = TIME_UNITS.iter().find(|(_, seconds)| high - low >= 2.0 * seconds);
         let (unit, seconds) = *fits.unwrap_or(&("s", 1.0));
         (Some(unit), seconds)
     }

@@ -18,8 +18,8 @@ const MOST_CATEGORIES: usize = 200;
 /// Names of categories take at most this part of the drawing's width.
 const NAMES_PART: f64 = 0.36;
 
-/// Significant digits of the value beside a bar.
-const VALUE_DIGITS: usize = 3;
+/// Significant digits of the largest value beside its bar; the others have as many decimals.
+const VALUE_DIGITS: f64 = 3.0;
 
 /// A bar, with an interval around its end where there is one.
 #[derive(Clone, Copy, Debug)]
@@ -140,12 +140,14 @@ impl BarChart {
         let widest = names.iter().map(|name| pixels(name, FONT)).fold(0.0, f64::max);
         let names_width = widest.min(size.width * NAMES_PART);
         let bars = || self.drawn().iter().flat_map(|(_, bars)| bars);
+        let decimals = self.decimals();
+        let value_text = |bar: &Bar| number::fixed(bar.value, decimals);
         let values_width = bars().map(|b| pixels(&value_text(b), FONT)).fold(0.0, f64::max);
         let scale = self.axis.fit(bars().flat_map(extent), true);
         let right = size.width - values_width - 10.0;
         let scale = scale.between(names_width + 10.0, right);
 
-        let thick = if self.width() == 1 { 16.0 } else { 12.0 };
+        let thick = if self.width() == 1 { 16.0 } else { 13.0 };
         let pitch = thick * self.width() as f64 + if self.width() == 1 { 10.0 } else { 14.0 };
         let bottom = top + pitch * names.len().max(1) as f64;
         let body = html! {
@@ -157,7 +159,7 @@ impl BarChart {
                 (svg::cut_text(names_width, middle + 4.0, Hold::End, &shown, full))
                 @for (group, bar) in bars.iter().enumerate() {
                     @let lane_top = middle - thick * self.width() as f64 / 2.0 + thick * group as f64;
-                    (self.bar(&Lane { bar, group, top: lane_top, height: thick }, &scale))
+                    (self.bar(&Lane { bar, group, top: lane_top, height: thick }, &scale, &value_text(bar)))
                 }
             }
             (svg::shape("a", &svg::path(&[(scale.base(), top), (scale.base(), bottom)])))
@@ -187,7 +189,7 @@ impl BarChart {
         }
     }
 
-    fn bar(&self, lane: &Lane<'_>, scale: &Scale) -> Markup {
+    fn bar(&self, lane: &Lane<'_>, scale: &Scale, value: &str) -> Markup {
         let middle = lane.top + lane.height / 2.0;
         let base = scale.base();
         if !self.axis.draws(lane.bar.value) {
@@ -209,13 +211,21 @@ impl BarChart {
                 @let cap = |x: f64| svg::path(&[(x, middle - 3.0), (x, middle + 3.0)]);
                 (svg::shape("k", &(svg::path(&[(low, middle), (high, middle)]) + &cap(low) + &cap(high))))
             }
-            (svg::text("", end + 6.0, middle + 4.0, Hold::Start, &value_text(lane.bar)))
+            (svg::text("", end + 6.0, middle + 4.0, Hold::Start, value))
         }
     }
 
     fn whisker(&self, lane: &Lane<'_>, scale: &Scale) -> Option<(f64, f64)> {
         let (low, high) = lane.bar.interval?;
         (self.axis.draws(low) && self.axis.draws(high)).then(|| (scale.at(low), scale.at(high)))
+    }
+
+    /// Decimals of all values, so that they can be compared digit by digit.
+    fn decimals(&self) -> usize {
+        let values = self.drawn().iter().flat_map(|(_, bars)| bars).map(|bar| bar.value.abs());
+        let largest = values.filter(|&value| self.axis.draws(value)).fold(0.0, f64::max);
+        let digits_before = if largest > 0.0 { largest.log10().floor() } else { 0.0 };
+        (VALUE_DIGITS - 1.0 - digits_before).max(0.0) as usize
     }
 
     fn describe(&self) -> String {
@@ -239,7 +249,7 @@ impl BarChart {
         let bars = || self.drawn().iter().flat_map(|(_, bars)| bars);
         let missing = bars().filter(|bar| !self.axis.draws(bar.value)).count();
         if missing > 0 {
-            notes.push(format!("{missing} of {} bars have no value to draw.", bars().count()));
+            notes.push(format!("Bars without a value to draw: {missing} of {}.", bars().count()));
         }
         notes
     }
@@ -275,8 +285,4 @@ impl BarChart {
 fn extent(bar: &Bar) -> [f64; 3] {
     let (low, high) = bar.interval.unwrap_or((bar.value, bar.value));
     [bar.value, low, high]
-}
-
-fn value_text(bar: &Bar) -> String {
-    number::significant(bar.value, VALUE_DIGITS)
 }

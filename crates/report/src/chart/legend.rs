@@ -47,7 +47,7 @@ pub(super) fn legend(entries: &[(usize, &str, Swatch)], width: f64) -> (Markup, 
         placed.push((x, y, *series, name, shown, *swatch));
         x += wide + GAP;
     }
-    let height = if placed.is_empty() { 0.0 } else { y + 6.0 };
+    let height = if placed.is_empty() { 0.0 } else { y + 10.0 };
     let rows = html! {
         @for (x, y, series, name, shown, swatch) in &placed {
             (sample(*swatch, *series, *x, *y - 4.0))

@@ -25,6 +25,9 @@ const MOST_SHIFT: f64 = 45.0;
 /// A line must end within this part of the plot's width from its right side to be named there.
 const MOST_SHORT: f64 = 0.15;
 
+/// Lines whose ends are nearer than this cannot be told apart by names there.
+const LEAST_APART: f64 = 2.0;
+
 /// Names beside lines take at most this part of the drawing's width.
 const NAMES_PART: f64 = 0.28;
 
@@ -344,6 +347,11 @@ impl Plot<'_> {
             ends.push((i, cut_to_pixels(&clean(&series.name), width, FONT), end));
         }
         let wanted: Vec<f64> = ends.iter().map(|end| end.2.1).collect();
+        let mut sorted = wanted.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        if sorted.windows(2).any(|pair| pair[1] - pair[0] < LEAST_APART) {
+            return None;
+        }
         let heights = labels::spread(&wanted, LABEL_GAP, self.area.top, self.area.bottom)?;
         let near = wanted.iter().zip(&heights).all(|(a, b)| (a - b).abs() <= MOST_SHIFT);
         let enough = !ends.is_empty() && near;
@@ -380,12 +388,12 @@ impl Plot<'_> {
             right: x + 4.0,
             bottom: y + 4.0,
         };
+        // A name may reach over the edge of the plot, into the margin that is always there.
+        let bounds = Area { top: self.area.top - 8.0, right: self.area.right + 10.0, ..self.area };
         let mut taken: Vec<Area> = named.iter().map(dot).collect();
         let places: Vec<Option<Area>> = named
             .iter()
-            .map(|(at, name)| {
-                labels::beside(*at, (pixels(name, FONT), 13.0), &self.area, &mut taken)
-            })
+            .map(|(at, name)| labels::beside(*at, (pixels(name, FONT), 13.0), &bounds, &mut taken))
             .collect();
         html! {
             @for ((_, name), place) in named.iter().zip(places) {

@@ -138,10 +138,36 @@ impl Series {
         bins: usize,
     ) -> Self {
         let samples: Vec<f64> = samples.into_iter().filter(|x| x.is_finite()).collect();
-        let low = samples.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = range(&samples);
         Self::new(name, Mark::Area, bin(&samples, low, high, bins.clamp(1, MOST_BINS)))
     }
+
+    /// Histograms over the same bins, so that their heights can be compared.
+    pub fn histograms<N: Into<String>, S: IntoIterator<Item = f64>>(
+        named: impl IntoIterator<Item = (N, S)>,
+        bins: usize,
+    ) -> Vec<Self> {
+        let finite = |samples: S| samples.into_iter().filter(|x| x.is_finite()).collect();
+        let named: Vec<(String, Vec<f64>)> =
+            named.into_iter().map(|(name, samples)| (name.into(), finite(samples))).collect();
+        let (low, high) = named
+            .iter()
+            .map(|(_, samples)| range(samples))
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |all, one| {
+                (all.0.min(one.0), all.1.max(one.1))
+            });
+        let bins = bins.clamp(1, MOST_BINS);
+        let draw = |(name, samples): (String, Vec<f64>)| {
+            Self::new(name, Mark::Area, bin(&samples, low, high, bins))
+        };
+        named.into_iter().map(draw).collect()
+    }
+}
+
+fn range(samples: &[f64]) -> (f64, f64) {
+    samples
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &x| (low.min(x), high.max(x)))
 }
 
 fn bin(samples: &[f64], low: f64, high: f64, bins: usize) -> Vec<Point> {
@@ -176,6 +202,13 @@ mod tests {
         let cdf = Series::cdf("x", [3.0, 1.0, f64::NAN, 1.0, 2.0]);
         assert_eq!(pairs(&cdf), [(1.0, 0.0), (1.0, 0.5), (2.0, 0.75), (3.0, 1.0)]);
         assert!(Series::cdf("none", []).points.is_empty());
+    }
+
+    #[test]
+    fn histograms_share_their_bins() {
+        let both = Series::histograms([("a", vec![0.0, 1.0]), ("b", vec![4.0])], 2);
+        assert_eq!(pairs(&both[0]), [(0.0, 2.0), (2.0, 0.0), (4.0, 0.0)]);
+        assert_eq!(pairs(&both[1]), [(0.0, 0.0), (2.0, 1.0), (4.0, 0.0)]);
     }
 
     #[test]

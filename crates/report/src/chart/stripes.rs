@@ -133,11 +133,12 @@ impl Stripes {
             @for (tone, d) in self.shapes(&scale, top, pitch).iter().enumerate() {
                 @if !d.is_empty() { path class=(format!("f {}", svg::colour(tone))) d=(d) {} }
             }
-            (svg::shape("k", &ticks))
+            (svg::shape("n", &ticks))
             (svg::shape("a", &svg::path(&[(left, bottom), (size.width - 14.0, bottom)])))
             @for (at, tick) in scale.ticks_with_room(18.0, FONT) {
                 (svg::shape("a", &svg::path(&[(at, bottom), (at, bottom + 4.0)])))
-                (svg::text("q", at, bottom + LINE, Hold::Middle, &tick.label))
+                @let half = pixels(&tick.label, FONT) / 2.0;
+                (svg::text("q", at.max(half), bottom + LINE, Hold::Middle, &tick.label))
             }
             (svg::text("q", f64::midpoint(left, size.width), bottom + 2.0 * LINE + 2.0,
                 Hold::Middle, &heading))

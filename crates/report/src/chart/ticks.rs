@@ -102,7 +102,8 @@ pub(crate) fn log(low: f64, high: f64, about: usize) -> Vec<Tick> {
         d if 2.0 * d <= about as f64 + 1.0 => &[1.0, 3.0],
         _ => &[1.0],
     };
-    let stride = (decades / about as f64).ceil().max(1.0) as i32;
+    // Powers of ten are short, so half as many more than asked for still read well.
+    let stride = (decades / (1.5 * about as f64)).ceil().max(1.0) as i32;
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let small = low >= 0.99e-3 && high <= 1.01e6;
     (first..=last)
@@ -123,6 +124,39 @@ fn log_label(step: Step, small: bool) -> String {
     }
 }
 
+/// Durations that people name, in seconds.
+const DURATIONS: [(f64, &str); 14] = [
+    (1e-6, "1 µs"),
+    (1e-5, "10 µs"),
+    (1e-4, "100 µs"),
+    (1e-3, "1 ms"),
+    (1e-2, "10 ms"),
+    (0.1, "100 ms"),
+    (1.0, "1 s"),
+    (10.0, "10 s"),
+    (60.0, "1 min"),
+    (600.0, "10 min"),
+    (3600.0, "1 h"),
+    (36000.0, "10 h"),
+    (86400.0, "1 d"),
+    (864000.0, "10 d"),
+];
+
+/// Ticks of a logarithmic axis of time. Ranges that hold fewer than two durations of the list, or
+/// reach far beyond it, get plain ticks in seconds.
+pub(crate) fn log_time(low: f64, high: f64, about: usize) -> Vec<Tick> {
+    let range = low * (1.0 - SLACK)..=high * (1.0 + SLACK);
+    let named: Vec<_> = DURATIONS.iter().filter(|(value, _)| range.contains(value)).collect();
+    let beyond = DURATIONS[DURATIONS.len() - 1].0 * 1000.0;
+    if named.len() < 2 || high > beyond || low < DURATIONS[0].0 / 1000.0 {
+        let plain = log(low, high, about).into_iter();
+        return plain.map(|tick| Tick { label: tick.label + " s", ..tick }).collect();
+    }
+    let stride = named.len().div_ceil(about.max(2));
+    let ticks = named.into_iter().step_by(stride);
+    ticks.map(|(value, label)| Tick { value: *value, label: (*label).to_owned() }).collect()
+}
+
 /// Moves the ends of a range outward to round numbers.
 pub(crate) fn round_out(kind: Kind, low: f64, high: f64, about: usize) -> (f64, f64) {
     match kind {
@@ -132,6 +166,7 @@ pub(crate) fn round_out(kind: Kind, low: f64, high: f64, about: usize) -> (f64, 
             let up = step.times((high / step.size() - SLACK).ceil());
             (down.min(low), up.max(high))
         }
+        Kind::LogTime => (low, high),
         Kind::Log => {
             let wide = (high / low).log10() > about as f64 / 2.0;
             let mantissas: &[f64] = if wide { &[1.0, 10.0] } else { &[1.0, 2.0, 5.0, 10.0] };
@@ -176,10 +211,18 @@ mod tests {
         assert_eq!(labels(&log(1.0, 10000.0, 5)), ["1", "10", "100", "1000", "10k"]);
         assert_eq!(labels(&log(1.0, 100.0, 8)), ["1", "2", "5", "10", "20", "50", "100"]);
         assert_eq!(
-            labels(&log(1e-9, 1e9, 6)),
+            labels(&log(1e-9, 1e9, 4)),
             ["10⁻⁹", "10⁻⁶", "10⁻³", "10⁰", "10³", "10⁶", "10⁹"]
         );
         assert_eq!(labels(&log(2.0, 4.0, 5)), ["2.0", "2.5", "3.0", "3.5", "4.0"]);
+    }
+
+    #[test]
+    fn log_time_ticks_are_named_durations() {
+        let ticks = log_time(1.0, 86400.0, 7);
+        assert_eq!(labels(&ticks), ["1 s", "10 s", "1 min", "10 min", "1 h", "10 h", "1 d"]);
+        assert_eq!(labels(&log_time(1.0, 86400.0, 4)), ["1 s", "1 min", "1 h", "1 d"]);
+        assert_eq!(labels(&log_time(200.0, 400.0, 3)), ["200 s", "300 s", "400 s"]);
     }
 
     #[test]

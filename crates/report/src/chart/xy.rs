@@ -64,6 +64,12 @@ impl Chart {
         self
     }
 
+    /// The chart with more series.
+    pub fn all(mut self, series: impl IntoIterator<Item = Series>) -> Self {
+        self.series.extend(series);
+        self
+    }
+
     /// Adds a series.
     pub fn push(&mut self, series: Series) {
         self.series.push(series);

@@ -16,6 +16,31 @@ struct Laid {
     width: usize,
 }
 
+impl Laid {
+    /// To how few columns the cells may be cut: numbers not at all.
+    fn least_width(&self) -> usize {
+        match self.align {
+            Align::Left => self.width.min(LEAST_WIDTH),
+            Align::Right => self.width,
+        }
+    }
+
+    /// Cuts a column of text.
+    fn cut(&mut self, width: usize) {
+        if self.align == Align::Left && self.width > width {
+            self.width = width.max(LEAST_WIDTH).min(self.width);
+            for line in &mut self.lines {
+                *line = cut_to_columns(line, self.width);
+            }
+        }
+    }
+}
+
+/// Width of columns side by side.
+fn total(widths: impl Iterator<Item = usize>) -> usize {
+    widths.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP)
+}
+
 impl Table {
     /// The table as lines of at most `width` terminal columns where that is possible: long texts
     /// are cut, and columns that still do not fit follow in a further block that repeats the first
@@ -26,13 +51,22 @@ impl Table {
             out.push_str(&clean(caption));
             out.push_str("\n\n");
         }
+        let heads = 1 + usize::from(self.has_units());
         let mut laid = self.lay_out();
-        shrink(&mut laid, width);
+        // Cutting helps only if it makes the whole table fit; otherwise the columns go into blocks.
+        let fits = total(laid.iter().map(Laid::least_width)) <= width;
+        let first = laid.first().map_or(0, Laid::least_width);
+        let room = width.saturating_sub(first + GAP);
+        if fits {
+            shrink(&mut laid, width);
+        } else {
+            laid.iter_mut().enumerate().for_each(|(i, c)| c.cut(if i == 0 { first } else { room }));
+        }
         for (i, block) in blocks(&laid, width).iter().enumerate() {
             if i > 0 {
                 out.push('\n');
             }
-            push_block(&mut out, block, self.has_units());
+            push_block(&mut out, block, heads);
         }
         out
     }
@@ -69,17 +103,13 @@ impl Table {
 /// Cuts the widest text columns until the table fits or none can give more.
 fn shrink(laid: &mut [Laid], width: usize) {
     loop {
-        let total: usize = laid.iter().map(|column| column.width + GAP).sum();
-        let excess = total.saturating_sub(GAP).saturating_sub(width);
+        let excess = total(laid.iter().map(|column| column.width)).saturating_sub(width);
         let widest = laid
             .iter_mut()
             .filter(|column| column.align == Align::Left && column.width > LEAST_WIDTH)
             .max_by_key(|column| column.width);
         let Some(column) = widest.filter(|_| excess > 0) else { return };
-        column.width = column.width.saturating_sub(excess).max(LEAST_WIDTH);
-        for line in &mut column.lines {
-            *line = cut_to_columns(line, column.width);
-        }
+        column.cut(column.width.saturating_sub(excess).max(LEAST_WIDTH));
     }
 }
 
@@ -101,14 +131,16 @@ fn blocks(laid: &[Laid], width: usize) -> Vec<Vec<&Laid>> {
     blocks
 }
 
-fn push_block(out: &mut String, block: &[&Laid], has_units: bool) {
-    let heads = 1 + usize::from(has_units);
+fn push_block(out: &mut String, block: &[&Laid], heads: usize) {
     let lines = block.first().map_or(0, |column| column.lines.len());
     for i in 0..lines {
         if i == heads {
             push_line(out, block.iter().map(|column| "─".repeat(column.width)));
         }
-        push_line(out, block.iter().map(|column| pad(&column.lines[i], column)));
+        let is_blank_head = i < heads && block.iter().all(|column| column.lines[i].is_empty());
+        if !is_blank_head {
+            push_line(out, block.iter().map(|column| pad(&column.lines[i], column)));
+        }
     }
     if lines == heads {
         push_line(out, block.iter().map(|column| "─".repeat(column.width)));
