@@ -53,7 +53,7 @@ fn freshness_over_time() -> Chart {
         Axis::seconds("simulated time"),
         Axis::new("freshness").range(0.0, 1.0),
     )
-    .caption("Mean of five seeds with 95 % intervals.")
+    .caption("Mean of five seeds with 95% intervals.")
     .reference(Reference::horizontal(0.9, "upper bound"));
     for (k, name) in POLICIES.iter().take(4).enumerate() {
         let level = 0.84 - 0.12 * k as f64;
@@ -278,7 +278,7 @@ fn gallery() -> Report {
                  same budget, and finds new pages no later than the policies made for that.",
             )
             .table(policies_table())
-            .note("Intervals are 95 % of Student's t over seeds. Best values are emphasised.")
+            .note("Intervals are 95% of Student's t over seeds. Best values are emphasised.")
             .preformatted("tidewatch lab compare --trace DIR --policies price,cgm --budget 86400");
         })
         .section("Lines", |s| {

@@ -8,6 +8,7 @@ mod axis;
 mod bars;
 mod labels;
 mod legend;
+mod names;
 mod plot;
 mod scale;
 mod series;

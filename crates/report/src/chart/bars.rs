@@ -15,11 +15,14 @@ use crate::{Column, Table};
 /// Most categories that are drawn; the data table names more.
 const MOST_CATEGORIES: usize = 200;
 
+/// Most bars that are drawn in a category.
+const MOST_GROUPS: usize = 24;
+
 /// Names of categories take at most this part of the drawing's width.
 const NAMES_PART: f64 = 0.36;
 
 /// Significant digits of the largest value beside its bar; the others have as many decimals.
-const VALUE_DIGITS: f64 = 3.0;
+const VALUE_DIGITS: usize = 3;
 
 /// A bar, with an interval around its end where there is one.
 #[derive(Clone, Copy, Debug)]
@@ -67,12 +70,31 @@ pub struct BarChart {
     categories: Vec<(String, Vec<Bar>)>,
 }
 
-/// A bar with its places worked out.
-struct Lane<'a> {
-    bar: &'a Bar,
-    group: usize,
+/// Where everything of a drawing goes.
+struct Layout {
+    names: Vec<String>,
+    names_width: f64,
+    scale: Scale,
     top: f64,
-    height: f64,
+    bottom: f64,
+    left: f64,
+    right: f64,
+    /// Height of a bar.
+    thick: f64,
+    /// Height of a category.
+    pitch: f64,
+    /// Decimals of all values, so that they can be compared digit by digit; `None` on a
+    /// logarithmic axis, where they differ too much for that.
+    decimals: Option<usize>,
+}
+
+impl Layout {
+    fn value_text(&self, bar: &Bar) -> String {
+        match self.decimals {
+            Some(decimals) => number::fixed(bar.value, decimals),
+            None => number::significant(bar.value, VALUE_DIGITS),
+        }
+    }
 }
 
 impl BarChart {
@@ -120,6 +142,11 @@ impl BarChart {
         &self.categories[..self.categories.len().min(MOST_CATEGORIES)]
     }
 
+    /// All bars that are drawn, category by category.
+    fn bars(&self) -> impl Iterator<Item = &Bar> {
+        self.drawn().iter().flat_map(|(_, bars)| bars.iter().take(MOST_GROUPS))
+    }
+
     /// Bars in each category.
     fn width(&self) -> usize {
         let bars = self.categories.iter().map(|(_, bars)| bars.len());
@@ -128,104 +155,123 @@ impl BarChart {
 
     /// The drawing, to stand in a page that has [`crate::stylesheet`].
     pub fn to_svg(&self, size: Size) -> String {
-        let entries: Vec<_> = if self.width() > 1 {
-            let swatch = if self.axis.is_log() { Swatch::Marker } else { Swatch::Fill };
-            self.groups.iter().enumerate().map(|(i, name)| (i, name.as_str(), swatch)).collect()
-        } else {
-            Vec::new()
+        let (legend, legend_height) = legend(&self.legend_entries(), size.width);
+        let layout = self.lay_out(size, legend_height + 6.0);
+        let Layout { top, bottom, .. } = layout;
+        let base = layout.scale.base();
+        let body = html! {
+            (legend)
+            (self.axis_marks(&layout, size))
+            @for category in 0..layout.names.len() { (self.category_marks(&layout, category)) }
+            (svg::shape("a", &svg::path(&[(base, top), (base, bottom)])))
         };
-        let (legend, top) = legend(&entries, size.width);
-        let top = top + 6.0;
+        svg::drawing(size.width, bottom + 2.0 * LINE + 8.0, &self.title, &self.describe(), &body)
+    }
+
+    fn legend_entries(&self) -> Vec<(usize, &str, Swatch)> {
+        let swatch = if self.axis.is_log() { Swatch::Marker } else { Swatch::Fill };
+        // The title of a chart with one group says what it shows.
+        let shown = if self.width() > 1 { MOST_GROUPS } else { 0 };
+        let names = self.groups.iter().take(shown).enumerate();
+        names.map(|(i, name)| (i, name.as_str(), swatch)).collect()
+    }
+
+    fn lay_out(&self, size: Size, top: f64) -> Layout {
         let names: Vec<String> = self.drawn().iter().map(|(name, _)| clean(name)).collect();
         let widest = names.iter().map(|name| pixels(name, FONT)).fold(0.0, f64::max);
         let names_width = widest.min(size.width * NAMES_PART);
-        let bars = || self.drawn().iter().flat_map(|(_, bars)| bars);
-        let decimals = self.decimals();
-        let value_text = |bar: &Bar| number::fixed(bar.value, decimals);
-        let values_width = bars().map(|b| pixels(&value_text(b), FONT)).fold(0.0, f64::max);
-        let scale = self.axis.fit(bars().flat_map(extent), true);
-        let right = size.width - values_width - 10.0;
-        let scale = scale.between(names_width + 10.0, right);
-
-        let thick = if self.width() == 1 { 16.0 } else { 13.0 };
-        let pitch = thick * self.width() as f64 + if self.width() == 1 { 10.0 } else { 14.0 };
-        let bottom = top + pitch * names.len().max(1) as f64;
-        let body = html! {
-            (legend)
-            (self.axis_marks(&scale, size, top, bottom, names_width + 10.0, right))
-            @for (i, (full, (_, bars))) in names.iter().zip(self.drawn()).enumerate() {
-                @let middle = top + pitch * (i as f64 + 0.5);
-                @let shown = cut_to_pixels(full, names_width, FONT);
-                (svg::cut_text(names_width, middle + 4.0, Hold::End, &shown, full))
-                @for (group, bar) in bars.iter().enumerate() {
-                    @let lane_top = middle - thick * self.width() as f64 / 2.0 + thick * group as f64;
-                    (self.bar(&Lane { bar, group, top: lane_top, height: thick }, &scale, &value_text(bar)))
-                }
-            }
-            (svg::shape("a", &svg::path(&[(scale.base(), top), (scale.base(), bottom)])))
+        let width = self.width().min(MOST_GROUPS);
+        let (thick, gap) = if width == 1 { (16.0, 10.0) } else { (13.0, 14.0) };
+        let pitch = thick * width as f64 + gap;
+        let mut layout = Layout {
+            names_width,
+            scale: self.axis.fit(self.bars().flat_map(extent), true),
+            top,
+            bottom: top + pitch * names.len().max(1) as f64,
+            left: names_width + 10.0,
+            right: 0.0,
+            thick,
+            pitch,
+            decimals: (!self.axis.is_log()).then(|| self.decimals()),
+            names,
         };
-        let height = bottom + 2.0 * LINE + 8.0;
-        svg::drawing(size.width, height, &self.title, &self.describe(), &body)
+        let values = self.bars().map(|bar| pixels(&layout.value_text(bar), FONT));
+        layout.right = size.width - values.fold(0.0, f64::max) - 10.0;
+        layout.scale = layout.scale.between(layout.left, layout.right);
+        layout
     }
 
-    fn axis_marks(
-        &self,
-        scale: &Scale,
-        size: Size,
-        top: f64,
-        bottom: f64,
-        left: f64,
-        right: f64,
-    ) -> Markup {
+    fn decimals(&self) -> usize {
+        let values = self.bars().map(|bar| bar.value.abs());
+        let largest = values.filter(|&value| self.axis.draws(value)).fold(0.0, f64::max);
+        let digits_before = if largest > 0.0 { largest.log10().floor() + 1.0 } else { 1.0 };
+        (VALUE_DIGITS as f64 - digits_before).max(0.0) as usize
+    }
+
+    fn axis_marks(&self, layout: &Layout, size: Size) -> Markup {
+        let Layout { scale, top, bottom, left, right, .. } = layout;
         let heading = cut_to_pixels(&clean(&self.axis.heading(scale)), size.width, FONT);
         let half = pixels(&heading, FONT) / 2.0;
-        let middle = f64::midpoint(left, right).clamp(half, (size.width - half).max(half));
+        let middle = f64::midpoint(*left, *right).clamp(half, (size.width - half).max(half));
         html! {
             @for (at, tick) in scale.ticks_with_room(18.0, FONT) {
-                (svg::shape("g", &svg::path(&[(at, top), (at, bottom)])))
+                (svg::shape("g", &svg::path(&[(at, *top), (at, *bottom)])))
                 (svg::text("q", at, bottom + LINE - 2.0, Hold::Middle, &tick.label))
             }
             (svg::text("q", middle, bottom + 2.0 * LINE, Hold::Middle, &heading))
         }
     }
 
-    fn bar(&self, lane: &Lane<'_>, scale: &Scale, value: &str) -> Markup {
-        let middle = lane.top + lane.height / 2.0;
-        let base = scale.base();
-        if !self.axis.draws(lane.bar.value) {
+    /// The name of a category and its bars.
+    fn category_marks(&self, layout: &Layout, category: usize) -> Markup {
+        let (full, bars) = (&layout.names[category], &self.drawn()[category].1);
+        let top = layout.top + layout.pitch * category as f64;
+        let middle = top + layout.pitch / 2.0;
+        let bars_height = layout.thick * self.width().min(MOST_GROUPS) as f64;
+        let first = middle - bars_height / 2.0 + layout.thick / 2.0;
+        let shown = cut_to_pixels(full, layout.names_width, FONT);
+        html! {
+            (svg::cut_text(layout.names_width, middle + 4.0, Hold::End, &shown, full))
+            @for (group, bar) in bars.iter().take(MOST_GROUPS).enumerate() {
+                (self.bar(layout, group, bar, first + layout.thick * group as f64))
+            }
+        }
+    }
+
+    /// A bar, its interval and its value around a height.
+    fn bar(&self, layout: &Layout, group: usize, bar: &Bar, middle: f64) -> Markup {
+        let base = layout.scale.base();
+        if !self.axis.draws(bar.value) {
             return svg::text("q", base + 6.0, middle + 4.0, Hold::Start, number::MISSING);
         }
-        let at = scale.at(lane.bar.value);
-        let (top, bottom) = (lane.top + 1.0, lane.top + lane.height - 1.0);
-        let whisker = self.whisker(lane, scale);
+        let at = layout.scale.within(bar.value);
+        let whisker = self.whisker(layout, bar);
         let end = whisker.map_or(at, |(_, high)| high.max(at)).max(base);
+        let whisker = whisker.map_or_else(String::new, |(low, high)| {
+            let cap = |x: f64| svg::path(&[(x, middle - 3.0), (x, middle + 3.0)]);
+            svg::path(&[(low, middle), (high, middle)]) + &cap(low) + &cap(high)
+        });
+        let half = layout.thick / 2.0 - 1.0;
+        let (top, bottom) = (middle - half, middle + half);
         html! {
-            g class=(svg::colour(lane.group)) {
+            g class=(svg::colour(group)) {
                 @if self.axis.is_log() {
-                    path.m d=(svg::marker(lane.group, at, middle)) {}
+                    (svg::shape("w", &whisker))
+                    (svg::shape("m", &svg::marker(group, at, middle)))
                 } @else {
-                    path.f d=(svg::path(&[(base, top), (at, top), (at, bottom), (base, bottom)]) + "z") {}
+                    @let corners = [(base, top), (at, top), (at, bottom), (base, bottom)];
+                    (svg::shape("f", &(svg::path(&corners) + "z")))
+                    (svg::shape("k", &whisker))
                 }
             }
-            @if let Some((low, high)) = whisker {
-                @let cap = |x: f64| svg::path(&[(x, middle - 3.0), (x, middle + 3.0)]);
-                (svg::shape("k", &(svg::path(&[(low, middle), (high, middle)]) + &cap(low) + &cap(high))))
-            }
-            (svg::text("", end + 6.0, middle + 4.0, Hold::Start, value))
+            (svg::text("", end + 6.0, middle + 4.0, Hold::Start, &layout.value_text(bar)))
         }
     }
 
-    fn whisker(&self, lane: &Lane<'_>, scale: &Scale) -> Option<(f64, f64)> {
-        let (low, high) = lane.bar.interval?;
-        (self.axis.draws(low) && self.axis.draws(high)).then(|| (scale.at(low), scale.at(high)))
-    }
-
-    /// Decimals of all values, so that they can be compared digit by digit.
-    fn decimals(&self) -> usize {
-        let values = self.drawn().iter().flat_map(|(_, bars)| bars).map(|bar| bar.value.abs());
-        let largest = values.filter(|&value| self.axis.draws(value)).fold(0.0, f64::max);
-        let digits_before = if largest > 0.0 { largest.log10().floor() } else { 0.0 };
-        (VALUE_DIGITS - 1.0 - digits_before).max(0.0) as usize
+    fn whisker(&self, layout: &Layout, bar: &Bar) -> Option<(f64, f64)> {
+        let (low, high) = bar.interval?;
+        let drawn = self.axis.draws(low) && self.axis.draws(high);
+        drawn.then(|| (layout.scale.within(low), layout.scale.within(high)))
     }
 
     fn describe(&self) -> String {
@@ -246,10 +292,16 @@ impl BarChart {
             let all = self.categories.len();
             notes.push(format!("The first {MOST_CATEGORIES} of {all} categories are drawn."));
         }
-        let bars = || self.drawn().iter().flat_map(|(_, bars)| bars);
-        let missing = bars().filter(|bar| !self.axis.draws(bar.value)).count();
+        if self.width() > MOST_GROUPS {
+            let all = self.width();
+            notes.push(format!("The first {MOST_GROUPS} of {all} bars a category are drawn."));
+        }
+        let missing = self.bars().filter(|bar| !self.axis.draws(bar.value)).count();
         if missing > 0 {
-            notes.push(format!("Bars without a value to draw: {missing} of {}.", bars().count()));
+            notes.push(format!(
+                "Bars without a value to draw: {missing} of {}.",
+                self.bars().count()
+            ));
         }
         notes
     }

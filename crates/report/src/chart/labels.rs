@@ -10,6 +10,14 @@ pub(super) struct Area {
 }
 
 impl Area {
+    /// Whether a place lies in the area or within a pixel of it.
+    pub(super) fn contains(&self, (x, y): (f64, f64)) -> bool {
+        x >= self.left - 1.0
+            && x <= self.right + 1.0
+            && y >= self.top - 1.0
+            && y <= self.bottom + 1.0
+    }
+
     fn overlaps(&self, other: &Self) -> bool {
         self.left < other.right
             && other.left < self.right

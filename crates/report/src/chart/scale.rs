@@ -51,6 +51,16 @@ impl Scale {
         self.place(value / self.per_unit)
     }
 
+    /// The pixel of a raw value, or the near end of the axis if it lies outside.
+    pub(crate) fn within(&self, value: f64) -> f64 {
+        self.at(value).clamp(self.start.min(self.end), self.start.max(self.end))
+    }
+
+    /// Whether a raw value lies on the axis.
+    pub(crate) fn holds(&self, value: f64) -> bool {
+        (self.at(value) - self.within(value)).abs() < 0.5
+    }
+
     /// The pixel of a value in shown units.
     fn place(&self, value: f64) -> f64 {
         let part = match self.kind {
@@ -84,7 +94,7 @@ impl Scale {
     /// As many ticks as fit along the axis with `gap` pixels between their labels.
     pub(crate) fn ticks_with_room(&self, gap: f64, font_size: f64) -> Vec<(f64, Tick)> {
         let length = (self.end - self.start).abs();
-        let most = ((length / 70.0) as usize).clamp(2, 12);
+        let most = ((length / 45.0) as usize).clamp(2, 10);
         for about in (3..=most).rev() {
             let ticks = self.ticks(about);
             if has_room(&ticks, gap, font_size) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use maud::html;
+use maud::{Markup, html};
 
 use super::axis::Axis;
 use super::legend::{Swatch, legend};
@@ -96,55 +96,70 @@ impl Stripes {
 
     /// The drawing, to stand in a page that has [`crate::stylesheet`].
     pub fn to_svg(&self, size: Size) -> String {
-        let entries: Vec<_> = self
-            .tones
-            .iter()
-            .enumerate()
-            .map(|(i, name)| (i, name.as_str(), Swatch::Fill))
-            .collect();
-        let (legend, top) = legend(&entries, size.width);
-        let top = top + 6.0;
-        let rows = self.drawn();
-        let pitch = (size.plot_height / rows.len().max(1) as f64).clamp(2.0, 20.0);
-        let bottom = top + pitch * rows.len().max(1) as f64;
-        let has_names = pitch >= FONT;
-        let names: Vec<String> = rows.iter().map(|(name, _)| clean(name)).collect();
-        let widest = names.iter().map(|name| pixels(name, FONT)).fold(0.0, f64::max);
-        let names_width = if has_names { widest.min(size.width * NAMES_PART) } else { 0.0 };
-        let left = names_width + if names_width > 0.0 { 10.0 } else { 0.0 };
-
-        let spans = rows.iter().flat_map(|(_, spans)| spans).filter(|span| self.draws(span));
-        let ends = spans.flat_map(|span| [span.from, span.to]);
-        let scale = self.axis.fit(ends.chain(self.moments.iter().copied()), false);
-        let scale = scale.between(left, size.width - 14.0);
-        let heading = cut_to_pixels(&clean(&self.axis.heading(&scale)), size.width, FONT);
-        let moments =
-            self.moments.iter().filter(|at| self.axis.draws(**at)).map(|&at| scale.at(at));
-        let ticks: String = moments.map(|at| svg::path(&[(at, top), (at, bottom)])).collect();
+        let tones = self.tones.iter().enumerate();
+        let entries: Vec<_> = tones.map(|(i, name)| (i, name.as_str(), Swatch::Fill)).collect();
+        let (legend, legend_height) = legend(&entries, size.width);
+        let count = self.drawn().len().max(1) as f64;
+        let pitch = (size.plot_height / count).clamp(2.0, 20.0);
+        let top = legend_height + 6.0;
+        let bottom = top + pitch * count;
+        let names_width = if pitch >= FONT { self.names_width(size) } else { 0.0 };
+        let left = if names_width > 0.0 { names_width + 10.0 } else { 0.0 };
+        let scale = self.fit().between(left, size.width - 14.0);
         let body = html! {
             (legend)
-            @if has_names {
-                @for (i, full) in names.iter().enumerate() {
-                    @let at = top + pitch * (i as f64 + 0.5) + 4.0;
-                    (svg::cut_text(names_width, at, Hold::End,
-                        &cut_to_pixels(full, names_width, FONT), full))
-                }
-            }
+            (self.row_names(names_width, top, pitch))
             @for (tone, d) in self.shapes(&scale, top, pitch).iter().enumerate() {
                 @if !d.is_empty() { path class=(format!("f {}", svg::colour(tone))) d=(d) {} }
             }
-            (svg::shape("n", &ticks))
-            (svg::shape("a", &svg::path(&[(left, bottom), (size.width - 14.0, bottom)])))
-            @for (at, tick) in scale.ticks_with_room(18.0, FONT) {
-                (svg::shape("a", &svg::path(&[(at, bottom), (at, bottom + 4.0)])))
-                @let half = pixels(&tick.label, FONT) / 2.0;
-                (svg::text("q", at.max(half), bottom + LINE, Hold::Middle, &tick.label))
-            }
-            (svg::text("q", f64::midpoint(left, size.width), bottom + 2.0 * LINE + 2.0,
-                Hold::Middle, &heading))
+            (svg::shape("n", &self.moment_lines(&scale, top, bottom)))
+            (self.axis_marks(&scale, left, size.width - 14.0, bottom))
         };
         let height = bottom + 2.0 * LINE + 8.0;
         svg::drawing(size.width, height, &self.title, &self.describe(), &body)
+    }
+
+    fn fit(&self) -> Scale {
+        let spans = self.drawn().iter().flat_map(|(_, spans)| spans);
+        let ends = spans.filter(|span| self.draws(span)).flat_map(|span| [span.from, span.to]);
+        self.axis.fit(ends.chain(self.moments.iter().copied()), false)
+    }
+
+    fn names_width(&self, size: Size) -> f64 {
+        let widths = self.drawn().iter().map(|(name, _)| pixels(&clean(name), FONT));
+        widths.fold(0.0, f64::max).min(size.width * NAMES_PART)
+    }
+
+    fn row_names(&self, width: f64, top: f64, pitch: f64) -> Markup {
+        html! {
+            @if width > 0.0 {
+                @for (i, (name, _)) in self.drawn().iter().enumerate() {
+                    @let full = clean(name);
+                    @let shown = cut_to_pixels(&full, width, FONT);
+                    @let at = top + pitch * (i as f64 + 0.5) + 4.0;
+                    (svg::cut_text(width, at, Hold::End, &shown, &full))
+                }
+            }
+        }
+    }
+
+    fn moment_lines(&self, scale: &Scale, top: f64, bottom: f64) -> String {
+        let drawn = self.moments.iter().filter(|at| self.axis.draws(**at) && scale.holds(**at));
+        drawn.map(|&at| svg::path(&[(scale.at(at), top), (scale.at(at), bottom)])).collect()
+    }
+
+    fn axis_marks(&self, scale: &Scale, left: f64, right: f64, bottom: f64) -> Markup {
+        let heading = cut_to_pixels(&clean(&self.axis.heading(scale)), right - left, FONT);
+        let middle = f64::midpoint(left, right);
+        html! {
+            (svg::shape("a", &svg::path(&[(left, bottom), (right, bottom)])))
+            @for (at, tick) in scale.ticks_with_room(18.0, FONT) {
+                @let half = pixels(&tick.label, FONT) / 2.0;
+                (svg::shape("a", &svg::path(&[(at, bottom), (at, bottom + 4.0)])))
+                (svg::text("q", at.max(half), bottom + LINE, Hold::Middle, &tick.label))
+            }
+            (svg::text("q", middle, bottom + 2.0 * LINE + 2.0, Hold::Middle, &heading))
+        }
     }
 
     /// One path for all spans of a tone: a picture of thousands of spans stays small.
@@ -155,7 +170,7 @@ impl Stripes {
             spans.iter().filter(|span| self.draws(span)).map(move |span| (row, span))
         });
         for (row, span) in spans.take(MOST_SPANS) {
-            let (from, to) = (scale.at(span.from), scale.at(span.to));
+            let (from, to) = (scale.within(span.from), scale.within(span.to));
             let y = top + pitch * row as f64 + gap / 2.0;
             let (width, height) = (px((to - from).max(LEAST_WIDTH)), px(pitch - gap));
             let tone = span.tone % shapes.len();

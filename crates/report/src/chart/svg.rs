@@ -125,7 +125,11 @@ pub(super) fn text(class: &str, x: f64, y: f64, hold: Hold, content: &str) -> Ma
         Hold::End => Some("end"),
     };
     let class = (!class.is_empty()).then_some(class);
-    html! { text class=[class] x=(px(x)) y=(px(y)) text-anchor=[anchor] { (content) } }
+    html! {
+        @if !content.is_empty() {
+            text class=[class] x=(px(x)) y=(px(y)) text-anchor=[anchor] { (content) }
+        }
+    }
 }
 
 /// A text that was cut to fit carries the full one as a tooltip.

@@ -58,9 +58,10 @@ impl Step {
 pub(crate) fn linear(low: f64, high: f64, about: usize) -> Vec<Tick> {
     let step = Step::at_least((high - low) / about.max(1) as f64);
     let first = (low / step.size() - SLACK).ceil();
-    let count = ((high / step.size() + SLACK).floor() - first).max(0.0) as usize;
+    let last = (high / step.size() + SLACK).floor();
+    let count = (last - first + 1.0).max(0.0) as usize;
     let largest = low.abs().max(high.abs());
-    (0..=count)
+    (0..count)
         .map(|i| {
             // `+ 0.0` turns −0 into 0.
             let value = step.times(first + i as f64) + 0.0;
@@ -188,6 +189,7 @@ pub(crate) fn round_out(kind: Kind, low: f64, high: f64, about: usize) -> (f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn labels(ticks: &[Tick]) -> Vec<&str> {
         ticks.iter().map(|tick| tick.label.as_str()).collect()
@@ -229,5 +231,59 @@ mod tests {
     fn ticks_carry_no_rounding_dust() {
         let values: Vec<f64> = linear(0.0, 1.0, 10).iter().map(|tick| tick.value).collect();
         assert_eq!(values, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
+    }
+
+    /// A range as `Axis::fit` makes it: wide against the size of its ends.
+    fn any_range() -> impl Strategy<Value = (f64, f64)> {
+        (-250..250_i32, -1.0..1.0_f64, 1e-6..1.0_f64).prop_map(|(power, low, span)| {
+            let unit = 10_f64.powi(power);
+            (low * unit, (low + span) * unit)
+        })
+    }
+
+    fn assert_rising(ticks: &[Tick], low: f64, high: f64) -> Result<(), TestCaseError> {
+        let slack = (high - low) * 2.0 * SLACK;
+        for pair in ticks.windows(2) {
+            prop_assert!(pair[0].value < pair[1].value, "{:?}", ticks);
+            prop_assert_ne!(&pair[0].label, &pair[1].label);
+        }
+        for tick in ticks {
+            prop_assert!((low - slack..=high + slack).contains(&tick.value), "{:?}", tick);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn linear_ticks_rise_within_the_range((low, high) in any_range(), about in 1..15_usize) {
+            let ticks = linear(low, high, about);
+            assert_rising(&ticks, low, high)?;
+            prop_assert!(ticks.len() <= about + 1, "{:?}", ticks);
+            prop_assert!(about < 5 || ticks.len() >= 2, "{:?}", ticks);
+        }
+
+        #[test]
+        fn log_ticks_rise_within_the_range(
+            power in -280.0..200.0_f64,
+            decades in 1e-3..80.0_f64,
+            about in 5..15_usize,
+        ) {
+            let (low, high) = (10_f64.powf(power), 10_f64.powf(power + decades));
+            for ticks in [log(low, high, about), log_time(low, high, about)] {
+                assert_rising(&ticks, low, high)?;
+                prop_assert!(ticks.len() <= 2 * about, "{:?}", ticks);
+                prop_assert!(!ticks.is_empty());
+            }
+        }
+
+        #[test]
+        fn rounding_moves_ends_outward_by_little((low, high) in any_range()) {
+            let (down, up) = round_out(Kind::Linear, low, high, 5);
+            let step = Step::at_least((high - low) / 5.0).size();
+            prop_assert!(down <= low && high <= up);
+            prop_assert!(low - down <= step && up - high <= step);
+        }
     }
 }

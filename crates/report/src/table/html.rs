@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 
 use super::{Align, Column, Table};
-use crate::text::clean;
+use crate::text::{clean, columns};
+
+/// A text of at most so many characters is kept on one line.
+const SHORT: usize = 24;
 
 impl Table {
     /// The table as markup; needs [`crate::stylesheet`] to look right.
@@ -17,7 +20,9 @@ impl Table {
                     tbody {
                         @for row in self.shown_rows() {
                             tr { @for (cell, column) in row.iter().zip(&self.columns) {
-                                td.n[column.align == Align::Right].best[cell.1] { (cell.0) }
+                                td.n[column.align == Align::Right].short[columns(&cell.0) <= SHORT].best[cell.1] {
+                                    (cell.0)
+                                }
                             } }
                         }
                     }

@@ -1,0 +1,134 @@
+//! Names and reference lines on a plot, placed so that they do not overlap.
+
+use maud::{Markup, html};
+
+use super::labels::{self, Area};
+use super::plot::{BESIDE, LEADER, MOST_TOOLTIPS, Pixel, Plot};
+use super::svg::{self, FONT, Hold};
+use crate::text::{clean, cut_to_pixels, pixels};
+
+/// Least distance of two text baselines.
+const LABEL_GAP: f64 = 15.0;
+
+/// A name may stand this far from the end of its line.
+const MOST_SHIFT: f64 = 45.0;
+
+/// A line must end within this part of the plot's width from its right side to be named there.
+const MOST_SHORT: f64 = 0.15;
+
+/// Lines whose ends are nearer than this cannot be told apart by names there.
+const LEAST_APART: f64 = 2.0;
+
+/// The name of a single point takes at most this width.
+const MOST_NAME: f64 = 140.0;
+
+/// Names at the ends of lines: series, name as shown, end of line, height of the name.
+pub(super) type EndNames = Vec<(usize, String, Pixel, f64)>;
+
+impl Plot<'_> {
+    pub(super) fn references(&self) -> Markup {
+        let Area { left, top, right, bottom } = self.area;
+        let refs = |horizontal: bool| {
+            let (axis, scale) =
+                if horizontal { (&self.chart.y, &self.y) } else { (&self.chart.x, &self.x) };
+            let all = self.chart.references.iter().filter(move |r| r.is_horizontal == horizontal);
+            all.filter(move |r| axis.draws(r.value) && scale.holds(r.value))
+        };
+        let heights: Vec<f64> = refs(true).map(|r| self.y.at(r.value) - 5.0).collect();
+        let heights =
+            labels::spread(&heights, LABEL_GAP, top + 10.0, bottom - 4.0).unwrap_or(heights);
+        html! {
+            @for (r, label_at) in refs(true).zip(heights) {
+                @let at = self.y.at(r.value);
+                @let label = cut_to_pixels(&clean(&r.label), (right - left) * 0.6, FONT);
+                (svg::shape("r", &svg::path(&[(left, at), (right, at)])))
+                (svg::text("q h", left + 6.0, label_at, Hold::Start, &label))
+            }
+            @for (row, r) in refs(false).enumerate() {
+                @let at = self.x.at(r.value);
+                @let label = cut_to_pixels(&clean(&r.label), (right - left) * 0.45, FONT);
+                @let label_at = top + 11.0 + row as f64 * LABEL_GAP;
+                (svg::shape("r", &svg::path(&[(at, top), (at, bottom)])))
+                @if at > f64::midpoint(left, right) {
+                    (svg::text("q h", at - 5.0, label_at, Hold::End, &label))
+                } @else {
+                    (svg::text("q h", at + 5.0, label_at, Hold::Start, &label))
+                }
+            }
+        }
+    }
+
+    /// Places for all names at the ends of their lines, or `None` if one has none.
+    pub(super) fn end_names(&self, width: f64) -> Option<EndNames> {
+        let mut ends = Vec::new();
+        for (i, series) in self.chart.series.iter().enumerate() {
+            let Some(end) = self.segments(series).last().and_then(|s| s.last().copied()) else {
+                continue;
+            };
+            let short = (self.area.right - end.0) / (self.area.right - self.area.left);
+            let is_nameable = series.mark.is_line() && !series.name.is_empty();
+            if !is_nameable || short > MOST_SHORT {
+                return None;
+            }
+            let end = (end.0, end.1.clamp(self.area.top, self.area.bottom));
+            ends.push((i, cut_to_pixels(&clean(&series.name), width, FONT), end));
+        }
+        let wanted: Vec<f64> = ends.iter().map(|end| end.2.1).collect();
+        let mut sorted = wanted.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        if sorted.windows(2).any(|pair| pair[1] - pair[0] < LEAST_APART) {
+            return None;
+        }
+        let heights = labels::spread(&wanted, LABEL_GAP, self.area.top, self.area.bottom)?;
+        let near = wanted.iter().zip(&heights).all(|(a, b)| (a - b).abs() <= MOST_SHIFT);
+        let enough = !ends.is_empty() && near;
+        enough.then(|| ends.into_iter().zip(heights).map(|((i, n, e), h)| (i, n, e, h)).collect())
+    }
+
+    pub(super) fn end_name_marks(&self, names: &EndNames) -> Markup {
+        let at = self.area.right + BESIDE + LEADER;
+        html! {
+            @for (series, shown, end, height) in names {
+                @let full = clean(&self.chart.series[*series].name);
+                g class=(svg::colour(*series)) {
+                    (svg::shape("t", &svg::path(&[*end, (at - 3.0, *height)])))
+                }
+                (svg::cut_text(at, height + 4.0, Hold::Start, shown, &full))
+            }
+        }
+    }
+
+    /// Names of single points, as far as they have room; all stand in the data table.
+    pub(super) fn point_names(&self) -> Markup {
+        let all = self.chart.series.iter().flat_map(|series| &series.points);
+        let named: Vec<(Pixel, String)> = all
+            .filter(|point| self.chart.draws(point))
+            .filter_map(|point| {
+                let name = cut_to_pixels(&clean(point.label.as_ref()?), MOST_NAME, FONT);
+                Some(((self.x.at(point.x), self.y.at(point.y)), name))
+            })
+            .filter(|(at, _)| self.area.contains(*at))
+            .take(MOST_TOOLTIPS)
+            .collect();
+        let dot = |&((x, y), _): &(Pixel, String)| Area {
+            left: x - 4.0,
+            top: y - 4.0,
+            right: x + 4.0,
+            bottom: y + 4.0,
+        };
+        // A name may reach over the edge of the plot, into the margin that is always there.
+        let bounds = Area { top: self.area.top - 8.0, right: self.area.right + 10.0, ..self.area };
+        let mut taken: Vec<Area> = named.iter().map(dot).collect();
+        let places: Vec<Option<Area>> = named
+            .iter()
+            .map(|(at, name)| labels::beside(*at, (pixels(name, FONT), 13.0), &bounds, &mut taken))
+            .collect();
+        html! {
+            @for ((_, name), place) in named.iter().zip(places) {
+                @if let Some(place) = place {
+                    (svg::text("h", place.left, place.bottom - 2.5, Hold::Start, name))
+                }
+            }
+        }
+    }
+}
