@@ -9,6 +9,8 @@ pub mod estimate;
 pub mod law;
 pub mod order;
 pub mod registry;
+pub mod rhythm;
+pub mod weight;
 
 use tidewatch_core::{Event, HostId, PageId, Time};
 

@@ -40,6 +40,7 @@ pub use counts::Counts;
 pub use likelihood::maximum_likelihood;
 pub use moment::moment_matching;
 pub use pattern::url_pattern;
+pub(crate) use pool::fit_shape;
 pub use pool::{Evidence, Member, Pool};
 pub use stochastic::Stochastic;
 pub use visits::{Visit, Visits};

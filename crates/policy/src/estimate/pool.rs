@@ -71,7 +71,7 @@ impl Evidence {
     }
 
     /// The mean given the parent's.
-    fn shrunk(self, shape: f64, parent: f64) -> f64 {
+    pub(crate) fn shrunk(self, shape: f64, parent: f64) -> f64 {
         (shape + self.changes) / (shape / parent + self.time)
     }
 }
@@ -104,12 +104,8 @@ impl Level {
 
     /// Fits the shape to the evidence and adds up what it says of the parents.
     fn report(&mut self, parents: &[f64]) -> Vec<Evidence> {
-        let log_posterior = |ln_shape: f64| {
-            let nodes = self.evidence.iter().zip(&self.parent);
-            let data: f64 = nodes.map(|(e, &p)| e.log_marginal(ln_shape.exp(), parents[p])).sum();
-            data - 0.5 * (ln_shape / SHAPE_DEVIATION) * (ln_shape / SHAPE_DEVIATION)
-        };
-        self.shape = golden_maximum(log_posterior, (SHAPES.0.ln(), SHAPES.1.ln())).exp();
+        self.shape =
+            fit_shape(|| self.evidence.iter().zip(&self.parent).map(|(&e, &p)| (e, parents[p])));
         let mut reports = vec![Evidence::default(); parents.len()];
         for (evidence, &parent) in self.evidence.iter().zip(&self.parent) {
             let about = evidence.about_parent(self.shape, parents[parent]);
@@ -216,8 +212,18 @@ impl Pool {
     }
 }
 
+/// The shape of the gamma distributions, about the given means, from which rates with this evidence
+/// most likely came. `nodes` is gone through once a trial.
+pub(crate) fn fit_shape<I: Iterator<Item = (Evidence, f64)>>(nodes: impl Fn() -> I) -> f64 {
+    let log_posterior = |ln_shape: f64| {
+        let data: f64 = nodes().map(|(e, mean)| e.log_marginal(ln_shape.exp(), mean)).sum();
+        data - 0.5 * (ln_shape / SHAPE_DEVIATION) * (ln_shape / SHAPE_DEVIATION)
+    };
+    golden_maximum(log_posterior, (SHAPES.0.ln(), SHAPES.1.ln())).exp()
+}
+
 /// Where a unimodal function has its maximum, by golden section.
-pub(crate) fn golden_maximum(f: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f64 {
+fn golden_maximum(f: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f64 {
     const RATIO: f64 = 0.618033988749895;
     let (mut a, mut b) = (high - RATIO * (high - low), low + RATIO * (high - low));
     let (mut at_a, mut at_b) = (f(a), f(b));
