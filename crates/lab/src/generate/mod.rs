@@ -7,6 +7,7 @@
 //! with the figures it was calibrated to: facts about the data, never results
 //! of policies.
 
+pub mod echo;
 pub mod graph;
 pub mod longevity;
 pub mod renewal;

@@ -1,0 +1,107 @@
+//! Invented words and dates, so that URLs look like those of real sites.
+//!
+//! A URL's path names the category; its slug begins with the word of the
+//! page's topic, then two words that mean nothing. Topics are shared by all
+//! hosts and some are more popular than others, so a predictor that reads URL
+//! tokens has something true, and moderate, to learn.
+
+use tidewatch_math::rng::{Draws, purpose};
+
+/// Names of categories; a site has some of them.
+pub(super) const CATEGORIES: [&str; 24] = [
+    "politics",
+    "economy",
+    "world",
+    "society",
+    "sport",
+    "culture",
+    "science",
+    "tech",
+    "auto",
+    "travel",
+    "health",
+    "opinion",
+    "regions",
+    "incidents",
+    "business",
+    "lifestyle",
+    "education",
+    "property",
+    "media",
+    "army",
+    "law",
+    "weather",
+    "music",
+    "cinema",
+];
+
+/// Topics that each category has.
+pub(super) const TOPICS: u64 = 40;
+/// Words without meaning that slugs draw from.
+const FILLERS: u64 = 3000;
+
+const WORD: u64 = purpose("echo.word");
+const ONSETS: [&str; 20] = [
+    "b", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "st", "tr", "kr",
+    "pl", "sh",
+];
+const VOWELS: [&str; 6] = ["a", "e", "i", "o", "u", "ia"];
+
+/// The word of a topic: the same for every host and seed.
+pub(super) fn topic(category: usize, topic: u64) -> String {
+    invent(FILLERS + category as u64 * TOPICS + topic)
+}
+
+/// Two words that say nothing.
+pub(super) fn fillers(draws: &mut Draws) -> [String; 2] {
+    [invent(draws.below(FILLERS)), invent(draws.below(FILLERS))]
+}
+
+fn invent(number: u64) -> String {
+    let mut draws = Draws::keyed(0, WORD, number);
+    let mut word = String::new();
+    for _ in 0..2 + draws.below(2) {
+        word.push_str(ONSETS[draws.below(ONSETS.len() as u64) as usize]);
+        word.push_str(VOWELS[draws.below(VOWELS.len() as u64) as usize]);
+    }
+    word
+}
+
+/// Year, month and day of the proleptic Gregorian calendar, `days` after 1970-01-01.
+///
+/// Counts in eras of 400 years that begin on 1 March, so that the leap day is the last of a year.
+pub(super) fn date(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_agree_with_the_calendar() {
+        assert_eq!(date(0), (1970, 1, 1));
+        assert_eq!(date(-1), (1969, 12, 31));
+        assert_eq!(date(11_016), (2000, 2, 29));
+        assert_eq!(date(15_740), (2013, 2, 4));
+    }
+
+    #[test]
+    fn words_are_lower_case_letters_and_topics_keep_theirs() {
+        for number in 0..500 {
+            let word = invent(number);
+            assert!(word.len() >= 4 && word.bytes().all(|b| b.is_ascii_lowercase()), "{word}");
+        }
+        assert_eq!(topic(3, 7), topic(3, 7));
+        assert_ne!(topic(3, 7), topic(3, 8));
+    }
+}
