@@ -10,7 +10,7 @@
 //! the scheduler prices uncertainty (see [`crate::law::Lomax::uncertain_rate`]).
 
 use super::likelihood::{Score, undated};
-use super::{RateEstimate, TAIL, Visit};
+use super::{Counts, RateEstimate, TAIL, Visit};
 use tidewatch_math::special::{gamma_p_inv, gamma_q_inv};
 
 /// A gamma distribution of a rate: density ∝ λ^(shape−1)·e^(−rate·λ).
@@ -56,16 +56,28 @@ pub struct Posterior {
 pub fn posterior(visits: &[Visit], prior: &Gamma) -> Posterior {
     let quiet = |visit: &Visit| if visit.changed { visit.age.unwrap_or(0.0) } else { visit.gap };
     let dated = visits.iter().filter(|visit| visit.age.is_some()).count() as f64;
-    let score = Score {
+    summarise(&Score {
         events: prior.shape + dated,
         quiet: prior.rate + visits.iter().map(quiet).sum::<f64>(),
         gaps: undated(visits, true),
-    };
+    })
+}
+
+/// The posterior from sums alone, in constant time and memory: exact for equal gaps and wherever
+/// nothing is undated, right to second order in the spread of the gaps otherwise. This is what a
+/// scheduler with one small record a page uses, once a visit.
+pub fn posterior_from_sums(counts: &Counts, prior: &Gamma) -> Posterior {
+    let score = counts.score();
+    let (events, quiet) = (score.events + prior.shape, score.quiet + prior.rate);
+    summarise(&Score { events, quiet, gaps: score.gaps })
+}
+
+fn summarise<G: Iterator<Item = (f64, f64)> + Clone>(score: &Score<G>) -> Posterior {
     if score.gaps.clone().next().is_none() {
         let gamma = Gamma { shape: score.events, rate: score.quiet };
         return Posterior { estimate: gamma.estimate(), gamma };
     }
-    Grid::new(&score).summary()
+    Grid::new(score).summary()
 }
 
 /// Room for the nodes. The left tail falls at least as e^θ and the right one faster, so the widest

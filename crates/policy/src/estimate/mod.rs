@@ -14,6 +14,7 @@
 //! | [`maximum_likelihood`] | every gap | visits | everything changed |
 //! | [`moment_matching`] | every gap | visits | same |
 //! | [`posterior`] | every gap, dates, and what other pages of the host did | visits | a prior that does not fit |
+//! | [`posterior_from_sums`] | the same, from sums | O(1) | same, and very uneven gaps |
 //!
 //! **Nothing changed.** The rate is 0 (the posterior mean is above it) and the upper end is finite.
 //! **Everything changed.** The likelihood rises for ever; each method says which finite rate it
@@ -34,7 +35,7 @@ mod pool;
 mod stochastic;
 mod visits;
 
-pub use bayes::{Gamma, Posterior, posterior};
+pub use bayes::{Gamma, Posterior, posterior, posterior_from_sums};
 pub use bias::{BiasRow, bias_table};
 pub use counts::Counts;
 pub use likelihood::maximum_likelihood;

@@ -100,6 +100,25 @@ proptest! {
         prop_assert!(close(counts.naive().unwrap().rate, x / (n * gap), SOLVED));
     }
 
+    /// Sums are all there is to equal gaps, and nearly all to gaps within a factor of three.
+    #[test]
+    fn sums_are_nearly_enough_for_the_posterior(
+        history in proptest::collection::vec((any::<bool>(), 0.5..1.5_f64), 1..40),
+        expected in 0.05..3.0_f64,
+        shape in 0.5..5.0_f64,
+    ) {
+        let prior = Gamma::with_mean(expected, shape);
+        for (spread, tolerance) in [(0.0, 1e-9), (1.0, 0.05)] {
+            let visit = |&(changed, gap): &(bool, f64)| undated(1.0 + spread * (gap - 1.0), changed);
+            let visits: Visits = history.iter().map(visit).collect();
+            let exact = posterior(visits.visits(), &prior);
+            let found = posterior_from_sums(visits.counts(), &prior);
+            let deviation = exact.gamma.mean() / exact.gamma.shape.sqrt();
+            let error = (found.gamma.mean() - exact.gamma.mean()).abs() / deviation;
+            prop_assert!(error < tolerance, "{error} {found:?} {exact:?}");
+        }
+    }
+
     /// The grid against adaptive quadrature of the literal posterior.
     #[test]
     fn posterior_is_the_integral_of_its_density(history in histories(), shape in 0.2..5.0_f64) {
@@ -122,7 +141,7 @@ proptest! {
         let top = log_density(centre);
         let integral = |f: &dyn Fn(f64) -> f64, to: f64| {
             // The left tail falls as e^(shape·θ) if nothing changed.
-            let pieces = [centre - 45.0 / shape.min(1.0), centre - 45.0, centre - 15.0, centre - 5.0, centre - 1.0, centre, centre + 1.0, centre + 4.0];
+            let pieces = [centre - 45.0 / shape.min(1.0), centre - 45.0, centre - 15.0, centre - 5.0, centre - 1.0, centre, centre + 1.0, centre + 4.0, centre + 7.0];
             let g = |theta: f64| f(theta) * (log_density(theta) - top).exp();
             pieces.windows(2).filter(|p| p[0] < to)
                 .map(|p| integrate(g, p[0], p[1].min(to), Aim::relative(1e-10)).unwrap().value)
