@@ -16,9 +16,15 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Says what went wrong: the sentence and its causes, on one line.
+/// Says what went wrong: the sentence and those of its causes that it does not name already.
 pub(crate) fn complain(error: &anyhow::Error) {
-    eprintln!("tidewatch: {error:#}");
+    let mut said = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !said.contains(&cause) {
+            said = if said.is_empty() { cause } else { format!("{said}: {cause}") };
+        }
+    }
+    eprintln!("tidewatch: {said}");
 }
 
 /// Columns there are for a table.
