@@ -134,7 +134,7 @@ fn concentration(config: &Config, name: &str, values: &[f64], facts: &mut Vec<Fa
             }
             let what = format!("{name} found by a random 2 % of the pages, of the ideal");
             let ours = 0.02 / top_share(values, 0.02);
-            facts.push(known(&what, 0.0, ours, "[TTKN15, §5]: nearly zero"));
+            facts.push(shape(&what, ours, "[TTKN15, §5]: nearly zero"));
         }
     }
 }
