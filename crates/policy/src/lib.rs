@@ -5,6 +5,7 @@
 //! same code, and what one decided the other can replay.
 
 pub mod agenda;
+pub mod allocate;
 pub mod estimate;
 pub mod law;
 pub mod order;
