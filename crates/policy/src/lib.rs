@@ -11,6 +11,7 @@ pub mod law;
 pub mod order;
 pub mod registry;
 pub mod rhythm;
+pub mod timetable;
 pub mod weight;
 
 use tidewatch_core::{Event, HostId, PageId, Time};
