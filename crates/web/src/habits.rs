@@ -1,0 +1,190 @@
+//! How the hosts of a served web behave: politely, oddly, or not at all.
+//!
+//! Every trait of a host, page or moment is a pure function of the seed and of
+//! what it belongs to, so a web misbehaves the same way every time.
+
+use std::time::Duration;
+
+use tidewatch_core::{Span, Time};
+use tidewatch_math::rng::Draws;
+
+/// How common each behaviour is. Shares are of hosts or pages, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Habits {
+    /// Hosts without a `robots.txt` (404).
+    pub without_robots: f64,
+    /// Hosts, among those with a `robots.txt`, that disallow a `/private/`
+    /// section and yet link to it.
+    pub private: f64,
+    /// Hosts, among those with a `robots.txt`, that ask for a pause between fetches.
+    pub crawl_delay: f64,
+    /// The pause they ask for, at most; whole seconds of the trace's time.
+    pub longest_crawl_delay_s: u64,
+    /// Pages that are linked under an old URL, which redirects.
+    pub moved: f64,
+    /// Hosts that link to a URL which redirects in a circle.
+    pub circle: f64,
+    /// Dead pages that say 410 instead of 404.
+    pub gone: f64,
+    /// Chance that a host is out of order (503) in any given period.
+    pub outage: f64,
+    /// How long such a period is.
+    pub outage_period: Span,
+    /// Chance that a page fails (500) in any given period.
+    pub failure: f64,
+    /// How long such a period is.
+    pub failure_period: Span,
+    /// Hosts that are slow to answer.
+    pub slow: f64,
+    /// How slow, at most, in real time.
+    pub slowest: Duration,
+}
+
+impl Default for Habits {
+    /// A web with a little of everything.
+    fn default() -> Self {
+        Habits {
+            without_robots: 0.15,
+            private: 0.4,
+            crawl_delay: 0.2,
+            longest_crawl_delay_s: 20,
+            moved: 0.05,
+            circle: 0.1,
+            gone: 0.3,
+            outage: 0.01,
+            outage_period: Span::MINUTE.times(30),
+            failure: 0.003,
+            failure_period: Span::MINUTE.times(10),
+            slow: 0.08,
+            slowest: Duration::from_millis(400),
+        }
+    }
+}
+
+impl Habits {
+    /// A web where nothing goes wrong: every host has a `robots.txt` that
+    /// allows everything, nothing moved, nothing fails, all is fast.
+    pub fn faultless() -> Self {
+        Habits {
+            without_robots: 0.0,
+            private: 0.0,
+            crawl_delay: 0.0,
+            moved: 0.0,
+            circle: 0.0,
+            gone: 0.0,
+            outage: 0.0,
+            failure: 0.0,
+            slow: 0.0,
+            ..Habits::default()
+        }
+    }
+
+    pub(crate) fn host(&self, seed: u64, host: u32) -> HostHabits {
+        let mut draws = Draws::of(seed, "web.host", u64::from(host));
+        let has_robots = !draws.chance(self.without_robots);
+        let has_private = draws.chance(self.private) && has_robots;
+        let asks_for_pause = draws.chance(self.crawl_delay) && has_robots;
+        let pause = 1 + draws.below(self.longest_crawl_delay_s.max(1));
+        let has_circle = draws.chance(self.circle);
+        let is_slow = draws.chance(self.slow);
+        let delay = self.slowest.mul_f64(0.5 + draws.uniform() / 2.0);
+        HostHabits {
+            has_robots,
+            has_private,
+            crawl_delay_s: asks_for_pause.then_some(pause),
+            has_circle,
+            delay: if is_slow { delay } else { Duration::ZERO },
+        }
+    }
+
+    /// How a page is linked, if not by its own URL.
+    pub(crate) fn moved(&self, seed: u64, page: u32) -> Option<Moved> {
+        let mut draws = Draws::of(seed, "web.moved", u64::from(page));
+        let moved = draws.chance(self.moved);
+        let way = [Moved::Once, Moved::ForNow, Moved::Twice, Moved::Elsewhere];
+        moved.then(|| way[draws.below(way.len() as u64) as usize])
+    }
+
+    /// Whether a dead page says that it is gone for good.
+    pub(crate) fn says_gone(&self, seed: u64, page: u32) -> bool {
+        Draws::of(seed, "web.gone", u64::from(page)).chance(self.gone)
+    }
+
+    /// When the outage of `host` at `now` ends, if there is one.
+    pub(crate) fn outage(&self, seed: u64, host: u32, now: Time) -> Option<Time> {
+        let period = self.outage_period.as_micros().max(1);
+        let number = now.as_micros() / period;
+        let mut draws = Draws::of(seed, "web.outage", u64::from(host));
+        draws.seek(number);
+        draws.chance(self.outage).then(|| Time::ZERO + self.outage_period.times(number + 1))
+    }
+
+    /// Whether fetching `page` at `now` fails.
+    pub(crate) fn fails(&self, seed: u64, page: u32, now: Time) -> bool {
+        let mut draws = Draws::of(seed, "web.failure", u64::from(page));
+        draws.seek(now.as_micros() / self.failure_period.as_micros().max(1));
+        draws.chance(self.failure)
+    }
+}
+
+/// What one host does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct HostHabits {
+    pub(crate) has_robots: bool,
+    pub(crate) has_private: bool,
+    pub(crate) crawl_delay_s: Option<u64>,
+    pub(crate) has_circle: bool,
+    pub(crate) delay: Duration,
+}
+
+/// How the URL under which a page is linked leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// 301 from an old URL.
+    Once,
+    /// 302 from an old URL.
+    ForNow,
+    /// 301 from a still older URL to the old one, then 302.
+    Twice,
+    /// 301 from a URL on the next host.
+    Elsewhere,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_faultless_web_has_no_faults() {
+        let habits = Habits::faultless();
+        for i in 0..1000 {
+            let host = habits.host(7, i);
+            assert!(host.has_robots && !host.has_private && !host.has_circle);
+            assert_eq!((host.crawl_delay_s, host.delay), (None, Duration::ZERO));
+            assert_eq!(habits.moved(7, i), None);
+            let now = Time::ZERO + Span::HOUR.times(u64::from(i));
+            assert!(!habits.fails(7, i, now) && habits.outage(7, i, now).is_none());
+        }
+    }
+
+    #[test]
+    fn an_outage_lasts_for_its_period_and_says_when_it_ends() {
+        let habits = Habits { outage: 0.5, ..Habits::faultless() };
+        let period = habits.outage_period;
+        let starts = (0..100).map(|n| Time::ZERO + period.times(n));
+        let start = starts.into_iter().find(|&t| habits.outage(1, 2, t).is_some()).unwrap();
+        let last = start + period - Time::from_micros(1).since(Time::ZERO);
+        for now in [start, last] {
+            assert_eq!(habits.outage(1, 2, now), Some(start + period));
+        }
+    }
+
+    #[test]
+    fn shares_are_met() {
+        let habits = Habits::default();
+        let moved = (0..10_000).filter(|&page| habits.moved(3, page).is_some()).count() as f64;
+        // Six standard deviations of a binomial count.
+        let spread = 6.0 * (10_000.0 * habits.moved * (1.0 - habits.moved)).sqrt();
+        assert!((moved - 10_000.0 * habits.moved).abs() < spread, "{moved}");
+    }
+}

@@ -1,0 +1,148 @@
+//! What a URL shows at a time.
+//!
+//! A [`Site`] is made once from a trace and then only read: [`Site::reply`] is
+//! a pure function of what is asked and when. It looks up the host by name and
+//! the path among the host's pages; what is no page of the trace may be one of
+//! the host's own files (`robots.txt`, `sitemap.xml`, `feed.xml`), an old URL
+//! that redirects, a lure, or nothing.
+
+mod files;
+mod index;
+mod page;
+mod redirect;
+mod reply;
+
+use tidewatch_core::Time;
+use tidewatch_trace::Trace;
+
+use crate::date::Date;
+use crate::error::WebError;
+use crate::habits::{Habits, HostHabits};
+use index::Index;
+pub use index::over_http;
+pub use reply::{Asked, Reply, Served};
+
+/// Where `Date` starts if the trace does not say: 2026-01-01T00:00:00Z.
+const DEFAULT_START: Date = Date(1_767_225_600);
+
+/// A web, ready to be asked.
+#[derive(Debug)]
+pub struct Site {
+    trace: Trace,
+    index: Index,
+    seed: u64,
+    habits: Habits,
+    hosts: Vec<HostHabits>,
+    start: Date,
+}
+
+impl Site {
+    /// Prepares a trace for serving. Its URLs become `http` ([`over_http`]).
+    pub fn new(trace: Trace, seed: u64, habits: Habits) -> Result<Self, WebError> {
+        trace.check()?;
+        let trace = over_http(trace)?;
+        let index = Index::new(&trace)?;
+        let start = match &trace.start {
+            None => DEFAULT_START,
+            Some(text) => Date::from_rfc3339(text).ok_or_else(|| WebError::Start(text.clone()))?,
+        };
+        let hosts = trace.hosts.iter().zip(0..).map(|(host, number)| {
+            let mut own = habits.host(seed, number);
+            if let Some(rate) = host.max_rate {
+                // A host that the trace limits says so in its robots.txt.
+                own.has_robots = true;
+                let gap = rate.gap().seconds().ceil().min(86_400.0) as u64;
+                own.crawl_delay_s = Some(gap.max(own.crawl_delay_s.unwrap_or(1)));
+            }
+            own
+        });
+        Ok(Site { hosts: hosts.collect(), trace, index, seed, habits, start })
+    }
+
+    /// The trace that is served, its URLs as they are served.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The host of that name (without port, any case).
+    pub fn host(&self, name: &str) -> Option<u32> {
+        self.index.host(name)
+    }
+
+    /// Every name that is served, with its host, in the order of hosts.
+    pub fn names(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.index.names()
+    }
+
+    /// The page of the trace at that path and query of a host.
+    pub fn page(&self, host: u32, path: &str) -> Option<u32> {
+        self.index.page(host, path)
+    }
+
+    /// Whether the host's `robots.txt` allows every crawler this path.
+    pub fn allows(&self, host: u32, path: &str) -> bool {
+        !(self.hosts[host as usize].has_private && path.starts_with(files::PRIVATE))
+    }
+
+    /// The pause between fetches that a host's `robots.txt` asks for, in
+    /// seconds of the trace's time.
+    pub fn crawl_delay_s(&self, host: u32) -> Option<u64> {
+        self.hosts[host as usize].crawl_delay_s
+    }
+
+    /// How long the host waits before it answers, in real time.
+    pub fn delay(&self, host: u32) -> std::time::Duration {
+        self.hosts[host as usize].delay
+    }
+
+    /// The reply to `asked` at `now`.
+    pub fn reply(&self, asked: &Asked<'_>, now: Time) -> Reply {
+        let Some(name) = asked.host else {
+            return self.dated(Reply::error(400, "A request must name a host."), now);
+        };
+        let Some(host) = self.host(name) else {
+            return self.misdirected(now);
+        };
+        if !matches!(asked.method, "GET" | "HEAD") {
+            return self.dated(Reply::method_not_allowed(), now);
+        }
+        let reply = match self.habits.outage(self.seed, host, now) {
+            Some(until) => Reply::unavailable(until.since(now)),
+            None => self.find(host, asked, now),
+        };
+        self.dated(reply.for_method(asked.method), now)
+    }
+
+    /// The reply at `now` to a request for a host that is not served.
+    pub(crate) fn misdirected(&self, now: Time) -> Reply {
+        self.dated(Reply::misdirected(), now)
+    }
+
+    fn find(&self, host: u32, asked: &Asked<'_>, now: Time) -> Reply {
+        if let Some(page) = self.page(host, asked.path) {
+            return self.page_reply(page, asked, now);
+        }
+        self.file_reply(host, asked.path, now)
+            .or_else(|| self.redirect_reply(host, asked.path))
+            .unwrap_or_else(Reply::not_found)
+    }
+
+    fn dated(&self, mut reply: Reply, now: Time) -> Reply {
+        reply.header("date", self.date(now).http().to_string());
+        reply
+    }
+
+    /// The calendar's date at a time of the trace, to the second.
+    fn date(&self, at: Time) -> Date {
+        Date(self.start.0.saturating_add_unsigned(at.as_micros() / 1_000_000))
+    }
+
+    fn url(&self, page: u32) -> &str {
+        &self.trace.pages[page as usize].url
+    }
+
+    fn is_there(&self, page: u32, now: Time) -> bool {
+        let row = &self.trace.pages[page as usize];
+        row.born <= now && row.died.is_none_or(|died| died > now)
+    }
+}
