@@ -38,6 +38,9 @@ pub enum LabError {
     /// Logs have to be read now and then.
     #[error("the log push period must be above zero")]
     LogPush,
+    /// A generator cannot make what was asked for.
+    #[error(transparent)]
+    Generator(#[from] crate::generate::shared::BadConfig),
     /// No policy has this name.
     #[error("there is no policy '{name}'; the policies are {known}")]
     UnknownPolicy {

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod engine;
 mod error;
+pub mod experiment;
 pub mod generate;
 pub mod import;
 pub mod oracle;

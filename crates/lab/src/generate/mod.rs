@@ -9,6 +9,7 @@
 
 pub mod echo;
 pub mod graph;
+pub mod kinds;
 pub mod longevity;
 pub mod renewal;
 pub mod shared;

@@ -1,0 +1,66 @@
+//! Named experiments: tables and figures of the papers, next to the published figures.
+//!
+//! Each is a function from a [`Setup`] to a report. Generated webs are
+//! calibrated to facts about data, so where a result differs from a paper's the
+//! report says so and why; nothing is tuned until it agrees.
+
+mod echo_baselines;
+mod orders;
+
+use std::path::Path;
+
+use tidewatch_report::Report;
+
+use crate::LabError;
+
+/// The conditions that all experiments share.
+pub struct Setup<'a> {
+    /// Seed of the first repetition; the next ones count up from it.
+    pub seed: u64,
+    /// Repetitions.
+    pub repeat: u32,
+    /// Size of generated webs, as a multiple of the experiment's own setting.
+    pub scale: f64,
+    /// Folder of a data set.
+    pub data: Option<&'a Path>,
+    /// Says what is being done, for a person who waits.
+    pub say: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Setup<'_> {
+    /// The seeds of the repetitions.
+    pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.seed;
+        (0..u64::from(self.repeat)).map(move |i| first.wrapping_add(i))
+    }
+}
+
+/// An experiment that can be asked for by name.
+#[derive(Clone, Copy)]
+pub struct Experiment {
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub about: &'static str,
+    /// Runs it.
+    pub run: fn(&Setup<'_>) -> Result<Report, LabError>,
+}
+
+/// Every experiment.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "orders",
+        about: "freshness and age of three visiting orders: formulas against simulation",
+        run: orders::run,
+    },
+    Experiment {
+        name: "echo-baselines",
+        about: "breadth-first crawling of the echo web at three budgets, beside the published figures",
+        run: echo_baselines::run,
+    },
+];
+
+/// The experiment of that name.
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|experiment| experiment.name == name)
+}

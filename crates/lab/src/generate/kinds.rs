@@ -1,0 +1,106 @@
+//! Generators by name, as the command gives them.
+
+use tidewatch_report::{Cell, Column, Table};
+
+use super::shared::BadConfig;
+use super::{Generated, echo, graph, longevity, renewal};
+
+/// What may be set from outside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Size of the web, as a multiple of the published setting.
+    pub scale: f64,
+}
+
+/// A generator that can be asked for by name.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it makes, in a line.
+    pub about: &'static str,
+    /// Makes it.
+    pub make: fn(&Options) -> Result<Generated, BadConfig>,
+}
+
+/// Every generator.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "echo",
+        about: "sources and short-lived new pages, as in ECHO's data",
+        make: |options| {
+            let config = echo::EchoConfig { scale: options.scale, ..Default::default() };
+            config.check().map(|()| echo::generate(&config, options.seed))
+        },
+    },
+    Kind {
+        name: "longevity",
+        about: "pages of static, churning and scrolling regions; good pages",
+        make: |options| {
+            let config = longevity::Config { scale: options.scale, ..Default::default() };
+            config.check().map(|()| longevity::generate(&config, options.seed))
+        },
+    },
+    Kind {
+        name: "longevity-random",
+        about: "the same for a random sample of pages",
+        make: |options| {
+            let config = longevity::Config { scale: options.scale, ..longevity::Config::random() };
+            config.check().map(|()| longevity::generate(&config, options.seed))
+        },
+    },
+    Kind {
+        name: "renewal",
+        about: "pages that change by Poisson, Weibull, Pareto and quasi-deterministic laws",
+        make: |options| {
+            let config = renewal::Config { scale: options.scale, ..Default::default() };
+            config.check().map(|()| renewal::generate(&config, options.seed))
+        },
+    },
+    Kind {
+        name: "graph",
+        about: "a growing link graph whose clicks go to very few pages",
+        make: |options| {
+            let config = graph::Config { scale: options.scale, ..graph::Config::web_crawl() };
+            config.check().map(|()| graph::generate(&config, options.seed))
+        },
+    },
+    Kind {
+        name: "graph-wikipedia",
+        about: "a growing link graph whose clicks are spread, like an encyclopedia's",
+        make: |options| {
+            let config = graph::Config { scale: options.scale, ..graph::Config::wikipedia() };
+            config.check().map(|()| graph::generate(&config, options.seed))
+        },
+    },
+];
+
+/// The generator of that name.
+pub fn find(name: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
+
+impl Generated {
+    /// What was aimed at and what came out.
+    pub fn table(&self) -> Table {
+        let columns = [
+            Column::text("fact"),
+            Column::number("published"),
+            Column::number("ours"),
+            Column::text("source"),
+        ];
+        let mut table = Table::new(columns);
+        for fact in &self.facts {
+            let published = fact.published.map_or_else(Cell::missing, |v| Cell::significant(v, 4));
+            table.push([
+                Cell::text(fact.what.clone()),
+                published,
+                Cell::significant(fact.ours, 4),
+                Cell::text(fact.source),
+            ]);
+        }
+        table
+    }
+}
