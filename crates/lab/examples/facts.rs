@@ -1,12 +1,14 @@
-//! Prints how the generated webs compare with their published figures.
+//! Prints how the echo and mixed webs compare with what they are calibrated to,
+//! with time and memory taken.
 //!
 //! `cargo run --release -p tidewatch-lab --example facts [SCALE [SEED]]`
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, reason = "an example that prints a table")]
 
 use std::time::Instant;
 
 use tidewatch_lab::generate::Generated;
 use tidewatch_lab::generate::echo::{self, EchoConfig};
+use tidewatch_lab::generate::mixed::{self, MixedConfig};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -15,6 +17,10 @@ fn main() {
     let started = Instant::now();
     let web = echo::generate(&EchoConfig { scale, ..EchoConfig::default() }, seed);
     print(&web, &format!("echo, scale {scale}, seed {seed}"), started);
+    drop(web);
+    let started = Instant::now();
+    let web = mixed::generate(&MixedConfig { scale, ..MixedConfig::default() }, seed);
+    print(&web, &format!("mixed, scale {scale}, seed {seed}"), started);
 }
 
 fn print(web: &Generated, title: &str, started: Instant) {

@@ -11,6 +11,8 @@ pub mod echo;
 pub mod graph;
 pub mod kinds;
 pub mod longevity;
+pub mod merge;
+pub mod mixed;
 pub mod renewal;
 pub mod shared;
 

@@ -33,9 +33,14 @@ pub(super) struct Readers {
     peak: f64,
 }
 
+/// The hours of the week at which readers click.
+pub(in crate::generate) fn readers_rhythm(config: &EchoConfig) -> Rhythm {
+    weekly(config.click_swing, config.weekend_clicks, CLICK_PEAK_HOUR)
+}
+
 impl Readers {
     pub(super) fn new(config: &EchoConfig) -> Self {
-        let rhythm = weekly(config.click_swing, config.weekend_clicks, CLICK_PEAK_HOUR);
+        let rhythm = readers_rhythm(config);
         let peak = rhythm.levels().iter().copied().fold(0.0, f64::max);
         Readers { rhythm, peak }
     }

@@ -45,6 +45,7 @@ mod rhythm;
 mod site;
 mod words;
 
+pub(super) use clicks::readers_rhythm;
 pub use config::EchoConfig;
 
 use rayon::prelude::*;

@@ -29,7 +29,9 @@ const KINDS: [f64; 3] = [0.40, 0.25, 0.25];
 const MOST_SECTIONS: u16 = 8;
 /// Parts of a category that belong to none of its sections.
 const UNLISTED_PARTS: u16 = 2;
-/// Side columns show less than lists of the same source would.
+/// Front pages keep a link for less time than lists as busy (`[DEN22]`: half of them 4.6 h)…
+const FRONT_CAPACITY: f64 = 0.6;
+/// …and side columns show less than lists do.
 const COLUMN_CAPACITY: f64 = 0.5;
 /// Links shown grow as this power of new links a day (`[DEN22]`: regression of logarithms)…
 const CAPACITY_POWER: f64 = 0.27;
@@ -238,7 +240,11 @@ fn site(config: &EchoConfig, seed: u64, shape: &Shape) -> Site {
 }
 
 fn capacity(config: &EchoConfig, draws: &mut Draws, shows: Shows, links_a_day: f64) -> f64 {
-    let factor = if shows == Shows::Column { COLUMN_CAPACITY } else { 1.0 };
+    let factor = match shows {
+        Shows::Front => FRONT_CAPACITY,
+        Shows::Column => COLUMN_CAPACITY,
+        _ => 1.0,
+    };
     let busy = (links_a_day.max(LEAST_LINKS_A_DAY) / USUAL_LINKS_A_DAY).powf(CAPACITY_POWER);
     factor * config.list_capacity * busy * (CAPACITY_SPREAD * normal(draws)).exp()
 }
