@@ -1,8 +1,9 @@
 //! Every policy that the lab can run, by name: the crawler's own and the oracles.
 
+use tidewatch_policy::allocate::Objective;
 use tidewatch_policy::{Policy, registry};
 
-use crate::oracle::Omniscient;
+use crate::oracle::{Omniscient, known_rates};
 use crate::{LabError, World};
 
 /// A policy to be run in the lab.
@@ -24,11 +25,28 @@ enum Kind {
 }
 
 /// Oracles, which live in the lab alone.
-const ORACLES: &[Contestant] = &[Contestant {
-    name: "omniscient",
-    about: "knows every page and the future; spends each fetch where it gains most",
-    kind: Kind::Oracle(|world| Box::new(Omniscient::new(world))),
-}];
+const ORACLES: &[Contestant] = &[
+    Contestant {
+        name: "omniscient",
+        about: "oracle: knows every page and the future; spends each fetch where it gains most",
+        kind: Kind::Oracle(|world| Box::new(Omniscient::new(world))),
+    },
+    Contestant {
+        name: "cgm-oracle",
+        about: "oracle: cgm, told how often each page changes",
+        kind: Kind::Oracle(|world| Box::new(known_rates(world, Objective::Freshness))),
+    },
+    Contestant {
+        name: "age-oracle",
+        about: "oracle: age, told how often each page changes",
+        kind: Kind::Oracle(|world| Box::new(known_rates(world, Objective::Age))),
+    },
+    Contestant {
+        name: "harmonic-oracle",
+        about: "oracle: harmonic, told how often each page changes",
+        kind: Kind::Oracle(|world| Box::new(known_rates(world, Objective::Harmonic))),
+    },
+];
 
 impl Contestant {
     /// Makes one for a run over `world`.

@@ -9,6 +9,7 @@ pub mod allocate;
 pub mod estimate;
 pub mod law;
 pub mod order;
+pub mod refresh;
 pub mod registry;
 pub mod rhythm;
 pub mod timetable;

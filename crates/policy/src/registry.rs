@@ -1,7 +1,9 @@
 //! Policies by name, as commands and configuration give them.
 
 use crate::Policy;
+use crate::allocate::Objective;
 use crate::order::{Adaptive, AdaptiveRule, BreadthFirst, Proportional, Random, Uniform};
+use crate::refresh::{Refresher, Weighing};
 
 /// A policy that can be asked for by name.
 #[derive(Clone, Copy)]
@@ -45,6 +47,26 @@ pub const POLICIES: &[Entry] = &[
         name: "storm-adaptive",
         about: "StormCrawler's interval rule: half-way to an hour after a change, ×1.5 without",
         make: |_| Box::new(Adaptive::new(AdaptiveRule::STORM)),
+    },
+    Entry {
+        name: "cgm",
+        about: "best expected freshness for the change rates estimated so far",
+        make: |_| Box::new(Refresher::new(Objective::Freshness, Weighing::Given)),
+    },
+    Entry {
+        name: "age",
+        about: "least expected age for the change rates estimated so far",
+        make: |_| Box::new(Refresher::new(Objective::Age, Weighing::Given)),
+    },
+    Entry {
+        name: "embarrassment",
+        about: "fewest clicks on stale copies: freshness weighted by learned clicks",
+        make: |_| Box::new(Refresher::new(Objective::Freshness, Weighing::Clicks)),
+    },
+    Entry {
+        name: "harmonic",
+        about: "least harmonic staleness: no page is given up",
+        make: |_| Box::new(Refresher::new(Objective::Harmonic, Weighing::Given)),
     },
 ];
 

@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod engine;
+mod refresh;
 mod worlds;
