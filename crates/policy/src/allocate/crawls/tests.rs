@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 use tidewatch_math::Draws;
 
 use super::*;
-use crate::law::{Curve, Law, Plan, Poisson, Staleness, Timetable};
+use crate::law::{Curve, Law, Pareto, Plan, Poisson, Staleness, Timetable, Weibull};
 
 /// T of the mixed populations.
 const WINDOW: f64 = 3.0;
@@ -122,8 +122,11 @@ static PLANS: LazyLock<Vec<Plan>> = LazyLock::new(|| {
 });
 
 fn law(draws: &mut Draws, rate: f64) -> Law<'static> {
-    match draws.below(2) {
+    let shape = draws.uniform();
+    match draws.below(4) {
         0 => Law::Curve(Curve::Poisson(Poisson::new(rate).unwrap())),
+        1 => Law::Curve(Curve::Weibull(Weibull::new(0.6 + shape, 1.0 / rate).unwrap())),
+        2 => Law::Curve(Curve::Pareto(Pareto::new(1.4 + shape, 1.0 / rate).unwrap())),
         _ => Law::Quasi(PLANS[draws.below(12) as usize].law()),
     }
 }
