@@ -41,6 +41,15 @@ pub enum LabError {
     /// A generator cannot make what was asked for.
     #[error(transparent)]
     Generator(#[from] crate::generate::shared::BadConfig),
+    /// An allocation has no answer.
+    #[error(transparent)]
+    Allocate(#[from] tidewatch_policy::allocate::AllocateError),
+    /// A law of change makes no sense.
+    #[error(transparent)]
+    Law(#[from] tidewatch_policy::law::LawError),
+    /// A formula was asked for where it does not hold.
+    #[error(transparent)]
+    Math(#[from] tidewatch_math::MathError),
     /// No policy has this name.
     #[error("there is no policy '{name}'; the policies are {known}")]
     UnknownPolicy {

@@ -5,7 +5,11 @@
 //! report says so and why; nothing is tuned until it agrees.
 
 mod echo_baselines;
+mod estimators;
 mod orders;
+mod staleness_curves;
+mod two_pages;
+mod uniform_vs_proportional;
 
 use std::path::Path;
 
@@ -52,6 +56,26 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "orders",
         about: "freshness and age of three visiting orders: formulas against simulation",
         run: orders::run,
+    },
+    Experiment {
+        name: "two-pages",
+        about: "the web of two pages: expected benefits and best splits of few visits",
+        run: two_pages::run,
+    },
+    Experiment {
+        name: "uniform-vs-proportional",
+        about: "equal visits against visits in proportion to change",
+        run: uniform_vs_proportional::run,
+    },
+    Experiment {
+        name: "staleness-curves",
+        about: "weighted staleness against crawls per page for four populations",
+        run: staleness_curves::run,
+    },
+    Experiment {
+        name: "estimators",
+        about: "bias of every change-rate estimator",
+        run: |setup| Ok(estimators::run(setup)),
     },
     Experiment {
         name: "echo-baselines",

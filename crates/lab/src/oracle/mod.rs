@@ -2,6 +2,8 @@
 
 mod known_rates;
 mod omniscient;
+mod timed;
 
 pub use known_rates::known_rates;
 pub use omniscient::Omniscient;
+pub use timed::Timed;
