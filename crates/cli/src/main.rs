@@ -3,9 +3,15 @@
 //! Exit codes: 0 done, 1 failed, 2 wrong usage. Errors are one sentence on
 //! standard error; tables go to standard output, progress to a terminal only.
 
+mod allocate;
+mod estimate;
+mod ids;
 mod lab;
 mod output;
 mod progress;
+mod table_in;
+mod table_out;
+mod timetable;
 mod url;
 
 use std::process::ExitCode;
@@ -22,16 +28,25 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Hand out a budget of fetches to pages: rates, or whole numbers in a window.
+    Allocate(Box<allocate::Args>),
+    /// Estimate how often pages change from a log of visits.
+    Estimate(estimate::Args),
     /// Try policies on simulated and recorded webs.
     #[command(subcommand)]
     Lab(lab::Command),
+    /// Place crawls on the slots of crawlers, each as near its ideal time as can be.
+    Timetable(timetable::Args),
     /// Show the canonical form, SURT key, host and registrable domain of URLs.
     Url(url::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Allocate(args) => allocate::run(&args),
+        Command::Estimate(args) => estimate::run(&args),
         Command::Lab(command) => lab::run(command),
+        Command::Timetable(args) => timetable::run(&args),
         Command::Url(args) => url::run(&args),
     };
     match done {

@@ -1,0 +1,10 @@
+//! The whole command from outside: what it prints, what it refuses, what it leaves behind.
+
+#![allow(clippy::unwrap_used)]
+
+mod bad_tables;
+mod bad_traces;
+mod golden;
+mod lab;
+mod science;
+mod tool;
