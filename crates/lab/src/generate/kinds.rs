@@ -3,7 +3,7 @@
 use tidewatch_report::{Cell, Column, Table};
 
 use super::shared::BadConfig;
-use super::{Generated, echo, graph, longevity, renewal};
+use super::{Generated, echo, graph, longevity, mixed, renewal};
 
 /// What may be set from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,6 +73,14 @@ pub const KINDS: &[Kind] = &[
         make: |options| {
             let config = graph::Config { scale: options.scale, ..graph::Config::wikipedia() };
             config.check().map(|()| graph::generate(&config, options.seed))
+        },
+    },
+    Kind {
+        name: "mixed",
+        about: "all of these on one web and one budget",
+        make: |options| {
+            let config = mixed::MixedConfig { scale: options.scale, ..Default::default() };
+            config.check().map(|()| mixed::generate(&config, options.seed))
         },
     },
 ];
