@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod engine;
+mod import;
 mod refresh;
 mod worlds;

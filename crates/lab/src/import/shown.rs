@@ -1,0 +1,151 @@
+//! What a source shows over time, put together from listings.
+//!
+//! A source's listings are sets of pages. A page's stay begins at the first
+//! listing that has it and ends at the first later one that has it not. Life of
+//! a [`Shown`]: entries are listed and delisted as a data set tells, then
+//! [`Shown::settle`] says that a listing is complete; only then do stays begin
+//! or end. Listings that are known to be broken are simply not settled: what
+//! they took away and a later one brings back never left.
+//!
+//! Two entries may be the same page (URLs that differ in a fragment), so each
+//! page counts its entries.
+
+use std::collections::HashMap;
+
+use super::clock::Moment;
+
+/// A page stood on a source for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stay {
+    pub(super) page: u32,
+    pub(super) since: Moment,
+    /// The first listing without it; `None` if the data end before.
+    pub(super) until: Option<Moment>,
+}
+
+#[derive(Default)]
+struct Standing {
+    entries: u32,
+    since: Option<Moment>,
+}
+
+/// One source's listing as of now. Its memory is that of the listing.
+#[derive(Default)]
+pub(super) struct Shown {
+    standing: HashMap<u32, Standing>,
+    touched: Vec<u32>,
+}
+
+impl Shown {
+    /// The listing gains an entry.
+    pub(super) fn list(&mut self, page: u32) {
+        self.standing.entry(page).or_default().entries += 1;
+        self.touched.push(page);
+    }
+
+    /// The listing loses an entry; false if it had none for that page.
+    pub(super) fn delist(&mut self, page: u32) -> bool {
+        let Some(standing) = self.standing.get_mut(&page).filter(|s| s.entries > 0) else {
+            return false;
+        };
+        standing.entries -= 1;
+        self.touched.push(page);
+        true
+    }
+
+    /// The listing of that moment is complete: hands over the stays that ended,
+    /// and says whether any began or ended.
+    pub(super) fn settle(
+        &mut self,
+        at: Moment,
+        mut begun: impl FnMut(u32),
+        mut ended: impl FnMut(Stay),
+    ) -> bool {
+        let mut changed = false;
+        for page in std::mem::take(&mut self.touched) {
+            let Some(standing) = self.standing.get_mut(&page) else { continue };
+            match (standing.entries > 0, standing.since) {
+                (true, None) => {
+                    standing.since = Some(at);
+                    changed = true;
+                    begun(page);
+                }
+                (false, since) => {
+                    self.standing.remove(&page);
+                    let Some(since) = since else { continue };
+                    changed = true;
+                    ended(Stay { page, since, until: Some(at) });
+                }
+                (true, Some(_)) => {}
+            }
+        }
+        changed
+    }
+
+    /// The data end: hands over the stays that go on.
+    pub(super) fn finish(self) -> impl Iterator<Item = Stay> {
+        let stay = |(page, standing): (u32, Standing)| {
+            standing.since.map(|since| Stay { page, since, until: None })
+        };
+        self.standing.into_iter().filter_map(stay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Moment {
+        Moment::from_unix_seconds(seconds).unwrap()
+    }
+
+    fn settle(shown: &mut Shown, seconds: i64) -> (bool, Vec<u32>, Vec<Stay>) {
+        let (mut begun, mut ended) = (Vec::new(), Vec::new());
+        let changed = shown.settle(at(seconds), |p| begun.push(p), |stay| ended.push(stay));
+        (changed, begun, ended)
+    }
+
+    #[test]
+    fn stays_run_from_listing_to_listing() {
+        let mut shown = Shown::default();
+        shown.list(7);
+        assert_eq!(settle(&mut shown, 10), (true, vec![7], vec![]));
+        assert!(shown.delist(7));
+        let stay = Stay { page: 7, since: at(10), until: Some(at(20)) };
+        assert_eq!(settle(&mut shown, 20), (true, vec![], vec![stay]));
+        assert!(!shown.delist(7));
+        assert_eq!(shown.finish().count(), 0);
+    }
+
+    #[test]
+    fn what_a_broken_listing_lacks_never_left() {
+        let mut shown = Shown::default();
+        shown.list(7);
+        shown.list(8);
+        settle(&mut shown, 10);
+        shown.delist(7);
+        shown.delist(8);
+        shown.list(7);
+        let stay = Stay { page: 8, since: at(10), until: Some(at(30)) };
+        assert_eq!(settle(&mut shown, 30), (true, vec![], vec![stay]));
+        let left: Vec<Stay> = shown.finish().collect();
+        assert_eq!(left, [Stay { page: 7, since: at(10), until: None }]);
+    }
+
+    #[test]
+    fn two_entries_of_a_page_are_one_stay() {
+        let mut shown = Shown::default();
+        shown.list(7);
+        settle(&mut shown, 10);
+        shown.list(7);
+        assert_eq!(settle(&mut shown, 20), (false, vec![], vec![]));
+        shown.delist(7);
+        assert_eq!(settle(&mut shown, 30), (false, vec![], vec![]));
+        shown.delist(7);
+        assert!(settle(&mut shown, 40).0);
+        // Listed and gone before any listing was complete: never seen.
+        shown.list(9);
+        shown.delist(9);
+        assert_eq!(settle(&mut shown, 50), (false, vec![], vec![]));
+    }
+}
