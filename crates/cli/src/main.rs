@@ -4,6 +4,7 @@
 //! standard error; tables go to standard output, progress to a terminal only.
 
 mod allocate;
+mod demo;
 mod estimate;
 mod ids;
 mod lab;
@@ -28,6 +29,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Serve a living web on loopback and crawl it.
+    Demo(demo::DemoArgs),
     /// Hand out a budget of fetches to pages: rates, or whole numbers in a window.
     Allocate(Box<allocate::Args>),
     /// Estimate how often pages change from a log of visits.
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Allocate(args) => allocate::run(&args),
         Command::Estimate(args) => estimate::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Lab(command) => lab::run(command),
         Command::Timetable(args) => timetable::run(&args),
         Command::Url(args) => url::run(&args),

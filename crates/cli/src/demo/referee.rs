@@ -1,0 +1,121 @@
+//! The side of the demo that knows the truth: searchers who click, and the
+//! record by which the crawl is judged. The crawler never sees inside.
+
+use anyhow::Result;
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{Interest, InterestKind, PageId, Rate, Span, Time};
+use tidewatch_lab::{Bounds, Measures, Settings, Start, World, engine};
+use tidewatch_trace::{Count, Trace};
+
+/// How often the search log is read.
+pub(super) const LOG_PUSH: Span = Span::MINUTE.times(15);
+
+/// Keeps the record of a crawl over a world.
+pub(super) struct Referee {
+    world: World,
+    /// Per page of the trace: its number in the crawl, and when the copy and the first copy were taken.
+    held: Vec<Option<Held>>,
+    record: Vec<(Time, u32)>,
+    clicks: usize,
+    views: usize,
+    pushes: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Held {
+    page: PageId,
+    first: Time,
+    last: Option<Time>,
+}
+
+/// How the crawl did.
+pub(super) struct Verdict {
+    pub(super) measures: Measures,
+    pub(super) bounds: Bounds,
+}
+
+impl Referee {
+    pub(super) fn new(trace: Trace) -> Result<Self> {
+        let world = World::new(trace)?;
+        let held = vec![None; world.len()];
+        Ok(Referee { world, held, record: Vec::new(), clicks: 0, views: 0, pushes: 0 })
+    }
+
+    pub(super) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Takes note of a fetch that brought a copy, or found the page gone.
+    pub(super) fn note(&mut self, page: PageId, url: &CanonicalUrl, at: Time, is_gone: bool) {
+        let key = tidewatch_core::PageKey::of(url.as_str());
+        let Some(number) = self.world.page_of(key) else { return };
+        self.record.push((at, number));
+        let held = &mut self.held[number as usize];
+        let last = (!is_gone).then_some(at);
+        match held {
+            Some(held) => held.last = last,
+            None if is_gone => {}
+            None => *held = Some(Held { page, first: at, last }),
+        }
+    }
+
+    /// Share of the copies held that are up to date at `now`.
+    pub(super) fn fresh_share(&self, now: Time) -> Option<f64> {
+        let (mut held, mut fresh) = (0u64, 0u64);
+        for (copy, number) in self.held.iter().zip(0..) {
+            let Some(taken) = copy.and_then(|copy| copy.last) else { continue };
+            held += 1;
+            fresh += u64::from(self.world.next_change(number, taken).is_none_or(|at| at > now));
+        }
+        (held > 0).then(|| fresh as f64 / held as f64)
+    }
+
+    /// What searchers did since the log was last read, if it is time to read
+    /// it: clicks on, and views of, pages that were in the collection then.
+    pub(super) fn read_log(&mut self, now: Time) -> Option<Vec<Interest>> {
+        let due = Time::ZERO + LOG_PUSH.times(self.pushes + 1);
+        if due > now {
+            return None;
+        }
+        self.pushes += 1;
+        let mut log = Vec::new();
+        let clicks = self.world.clicks_by_time(self.clicks);
+        self.clicks += self.read(clicks, due, InterestKind::Click, &mut log);
+        let views = self.world.views_by_time(self.views);
+        self.views += self.read(views, due, InterestKind::View, &mut log);
+        Some(log)
+    }
+
+    fn read<'r>(
+        &self,
+        rows: impl Iterator<Item = &'r Count>,
+        until: Time,
+        kind: InterestKind,
+        log: &mut Vec<Interest>,
+    ) -> usize {
+        let mut read = 0;
+        for row in rows.take_while(|row| row.at <= until) {
+            read += 1;
+            let held = self.held[row.page as usize].filter(|held| held.first <= row.at);
+            log.extend(held.map(|held| Interest {
+                page: held.page,
+                at: row.at,
+                count: row.count,
+                kind,
+            }));
+        }
+        read
+    }
+
+    /// Judges the crawl as it was from the start until `end`, by the lab's own meter.
+    pub(super) fn judge(&self, end: Time, budget: Rate) -> Result<Verdict> {
+        let mut trace = self.world.trace().clone();
+        trace.duration = end.since(Time::ZERO);
+        let world = World::new(trace)?;
+        let settings = Settings { start: Start::Cold, log_push: LOG_PUSH, ..Settings::new(budget) };
+        let mut record = self.record.clone();
+        record.sort_by_key(|(at, _)| *at);
+        let measures = engine::judge(&world, &settings, &record)?;
+        Ok(Verdict { measures, bounds: engine::bounds(&world, &settings)? })
+    }
+}
