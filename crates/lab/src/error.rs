@@ -41,6 +41,9 @@ pub enum LabError {
     /// A generator cannot make what was asked for.
     #[error(transparent)]
     Generator(#[from] crate::generate::shared::BadConfig),
+    /// Data could not be imported.
+    #[error(transparent)]
+    Import(#[from] crate::import::ImportError),
     /// An allocation has no answer.
     #[error(transparent)]
     Allocate(#[from] tidewatch_policy::allocate::AllocateError),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use tidewatch_lab::{experiment, generate::kinds::KINDS, policies};
+use tidewatch_lab::{experiment, generate::kinds::KINDS, import::FORMATS, policies};
 use tidewatch_report::{Cell, Column, Table};
 
 use crate::output;
@@ -20,6 +20,7 @@ struct Known {
     experiments: Vec<Named>,
     policies: Vec<Named>,
     generators: Vec<Named>,
+    importers: Vec<Named>,
 }
 
 #[derive(Serialize)]
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             .map(|e| Named { name: e.name, about: e.about })
             .collect(),
         policies: policies::all().map(|p| Named { name: p.name, about: p.about }).collect(),
+        importers: FORMATS.iter().map(|f| Named { name: f.name, about: f.about }).collect(),
         generators: KINDS.iter().map(|k| Named { name: k.name, about: k.about }).collect(),
     };
     if args.json {
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ("experiment", &known.experiments),
         ("policy", &known.policies),
         ("generator", &known.generators),
+        ("importer", &known.importers),
     ];
     let text = parts.map(|(what, list)| table(what, list).to_text(output::width()));
     output::print(&text.join("\n"))

@@ -2,6 +2,7 @@
 
 mod compare;
 mod generate;
+mod import;
 mod list;
 mod run;
 
@@ -12,6 +13,8 @@ use clap::Subcommand;
 pub(crate) enum Command {
     /// Write a synthetic web as a trace.
     Generate(generate::Args),
+    /// Turn a public data set or a log of visits into a trace.
+    Import(import::Args),
     /// Run policies over a trace and compare what they achieve.
     Compare(compare::Args),
     /// Run a named experiment: the table or figure of a paper, next to the published figures.
@@ -23,6 +26,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command) -> Result<()> {
     match command {
         Command::Generate(args) => generate::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Run(args) => run::run(&args),
         Command::List(args) => list::run(&args),

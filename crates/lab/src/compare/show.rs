@@ -85,14 +85,15 @@ impl Comparison {
 
     /// What was run and under which conditions, in a sentence.
     pub fn conditions(&self) -> String {
-        let days = |seconds: f64| seconds / Span::DAY.seconds();
+        // Four decimals of a day are nine seconds; trailing zeros say nothing.
+        let days = |seconds: f64| (seconds / Span::DAY.seconds() * 1e4).round() / 1e4;
         let budget = self.budget;
         let (all, last) = (days(self.duration_s), days(self.measured_s));
         let bound = self.bounds.profit_per_s.map_or(String::new(), |bound| {
             format!(" With an unlimited budget the profit would be {bound:.4} clicks/s.")
         });
         format!(
-            "{} at {budget} fetches/s over {all:.4} days, the last {last:.4} measured.{bound}",
+            "{} at {budget} fetches/s over {all} days, the last {last} measured.{bound}",
             self.trace
         )
     }
@@ -153,7 +154,8 @@ impl Comparison {
     /// Dynamic quality Q_T(t): profit per second of the fetches in the last T `[LOSS13, eq. 1]`.
     fn profit_over_time(&self) -> Chart {
         let window = Span::DAY.min(Span::from_seconds(self.duration_s / 10.0).unwrap_or(Span::DAY));
-        let title = format!("Profit of the last {:.1} hours", window.seconds() / 3600.0);
+        let hours = (window.seconds() / 360.0).round() / 10.0;
+        let title = format!("Profit of the last {hours} hours");
         let axes = (Axis::seconds("time"), Axis::new("profit").unit("clicks/s").from_zero());
         let mut chart = Chart::new(title, axes.0, axes.1);
         for standing in &self.standings {

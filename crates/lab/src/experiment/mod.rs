@@ -7,6 +7,7 @@
 mod echo_baselines;
 mod estimators;
 mod orders;
+mod refresh_on_line;
 mod staleness_curves;
 mod two_pages;
 mod uniform_vs_proportional;
@@ -76,6 +77,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "estimators",
         about: "bias of every change-rate estimator",
         run: |setup| Ok(estimators::run(setup)),
+    },
+    Experiment {
+        name: "refresh-on-line",
+        about: "refresh policies that estimate while they crawl (--data: folder mdn_site)",
+        run: refresh_on_line::run,
     },
     Experiment {
         name: "echo-baselines",

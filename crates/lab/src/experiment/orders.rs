@@ -174,7 +174,7 @@ fn chart(
         .caption("Lines are the formulas, points the simulation.");
     for (order, outcomes) in ORDERS.iter().zip(by_order) {
         let curve = (0..=60).map(|i| 0.1 * 100f64.powf(f64::from(i) / 60.0));
-        chart.push(Series::curve(order.name, curve.map(|r| (r, formula(order)(r)))));
+        chart.push(Series::line(order.name, curve.map(|r| (r, formula(order)(r)))));
         let points = RATIOS.iter().zip(*outcomes).map(|(&ratio, outcome)| {
             let estimate = simulated(outcome);
             Point::new(ratio, estimate.mean).plus_minus(estimate.half_width)

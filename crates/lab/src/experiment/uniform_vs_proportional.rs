@@ -152,7 +152,7 @@ fn chart() -> Chart {
     for cv in SQUARED_CVS {
         let curve = (0..=60).map(|i| 0.1 * 100f64.powf(f64::from(i) / 60.0));
         let points = curve.map(|r| (r, uniform(r, cv) / expm1_over(r)));
-        chart.push(Series::curve(format!("δ² = {cv}"), points));
+        chart.push(Series::line(format!("δ² = {cv}"), points));
     }
     chart
 }
