@@ -41,8 +41,8 @@ mod tests {
     #[test]
     fn hostile_pages_give_few_links() {
         let page = CanonicalUrl::parse("http://a.example/").unwrap();
-        let many: String = (0..10_000).map(|i| format!("<a href=\"/{i}\">")).collect();
-        assert_eq!(links(&many, &page).len(), MOST);
+        let many: Vec<_> = (0..10_000).map(|i| format!("<a href=\"/{i}\">")).collect();
+        assert_eq!(links(&many.concat(), &page).len(), MOST);
         assert!(links("<a href=\"", &page).len() <= 1);
     }
 }

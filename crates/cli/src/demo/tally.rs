@@ -49,15 +49,7 @@ impl Tally {
         self.fetches[kind as usize] += 1;
     }
 
-    pub(super) fn fetched(&self) -> u64 {
-        self.fetches.iter().sum()
-    }
-
     pub(super) fn requests(&self) -> u64 {
         self.statuses.values().sum()
-    }
-
-    pub(super) fn failed(&self) -> u64 {
-        self.failures.values().sum()
     }
 }

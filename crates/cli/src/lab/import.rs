@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for fact in &imported.facts {
         table.push([Cell::text(fact.what), Cell::count(fact.count)]);
     }
-    let notes: String = imported.notes.iter().map(|note| format!("{note}\n")).collect();
+    let notes = imported.notes.join("\n");
     let table = table.to_text(output::width());
-    output::print(&format!("{notes}\n{table}\nWrote the trace to {}\n", args.out.display()))
+    output::print(&format!("{notes}\n\n{table}\nWrote the trace to {}\n", args.out.display()))
 }
