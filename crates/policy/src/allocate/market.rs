@@ -23,7 +23,7 @@ const SAMPLE_MOST: usize = 1 << 17;
 /// A fixed seed: the sample only decides where the search starts.
 const SAMPLE_SEED: u64 = 0x7469_6465;
 
-/// A price, or two neighbouring prices to be mixed where demand jumps between them.
+/// A price, or two prices very close to each other whose rates are mixed to meet the budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Price {
     pub(super) low: f64,
@@ -35,6 +35,11 @@ pub(super) struct Price {
 impl Price {
     pub(super) const fn exactly(price: f64) -> Self {
         Self { low: price, high: price, share: 0.0 }
+    }
+
+    /// The price in between that the mixture stands for.
+    pub(super) fn value(&self) -> f64 {
+        self.high + if self.share > 0.0 { self.share * (self.low - self.high) } else { 0.0 }
     }
 
     fn of(found: &Found, budget: f64) -> Self {

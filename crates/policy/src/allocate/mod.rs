@@ -100,8 +100,8 @@ pub fn allocate(
     let unspent = (budget - bounds.most).max(0.0);
     Ok(Allocation {
         rates,
-        price: price.high,
-        host_prices: saturation.iter().map(|(own, _)| own.high.max(price.high)).collect(),
+        price: price.value(),
+        host_prices: saturation.iter().map(|(own, _)| own.value().max(price.value())).collect(),
         spent,
         unspent,
         residual: spent + unspent - budget,

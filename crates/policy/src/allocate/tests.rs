@@ -3,10 +3,9 @@ use tidewatch_math::Draws;
 
 use super::*;
 
-/// Marginal values computed from rates that were computed from a price: about a hundred roundings,
-/// most of them in ln price (|ln ω| ≤ 30 has a spacing of 16 roundings of ω).
-const KKT: f64 = 1e-13;
-/// Between neighbouring prices; what the sum of the rates can resolve.
+/// Rates may be mixed from two prices this far apart.
+const KKT: f64 = search::NARROW;
+/// What the sum of the rates can resolve.
 const SPENT: f64 = 1e-12;
 /// A score near its maximum is flat: an error of 10⁻⁶ in a rate costs 10⁻¹² of the score.
 const FLAT: f64 = 1e-11;
