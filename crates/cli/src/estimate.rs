@@ -19,15 +19,19 @@ use crate::progress;
 use crate::table_in::{Column, Rule, Table, shown};
 use crate::table_out::{Destination, Outcome};
 
-/// Beyond this, times in seconds lie thirty million years away: the unit is mistaken.
-const AT: Rule = Rule { fits: |at| at.abs() <= 1e15, expected: "a number of at most 1e15" };
+/// Times beyond these bounds, or gaps that they allow, are of no clock: the unit is mistaken.
+const AT: Rule = Rule {
+    fits: |at| at == 0.0 || (1e-15..=1e15).contains(&at.abs()),
+    expected: "0 or a number from 1e-15 to 1e15, of either sign",
+};
 
 const EXAMPLE: &str = "\
 Example:
   printf 'page,at,changed\\na,0,0\\na,3600,1\\na,7200,0\\n' | tidewatch estimate -
 
 Input: a header and the columns page,at,changed[,last_modified]; others are ignored. Rows may come
-in any order. 'at' is a number in any unit (seconds by convention), rates are per that unit.
+in any order. 'at' is a number in any unit (seconds by convention), rates are per that unit; only
+its differences matter, so it may be negative.
 'changed' is 1 or 0: has the page changed since the visit before? That of a page's first visit does
 not count. 'last_modified' is the date the server gave, on the same clock, or empty; a date that
 cannot be (in the future, or before the previous visit although the page changed since) is dropped

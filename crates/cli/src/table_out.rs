@@ -1,7 +1,7 @@
 //! Where the rows of a result go: CSV or JSON, to standard output or a file.
 //!
 //! Rows are streamed. A file appears complete or not at all: it is written beside its place and
-//! moved there at the end.
+//! moved there at the end. What is not a file (a pipe, a device) is written to as it is.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -87,9 +87,10 @@ where
     out.write_all(end.as_bytes())
 }
 
-/// Standard output, or a file that is not in its place yet.
+/// Standard output, a pipe or device, or a file that is not in its place yet.
 enum Sink {
     Screen { gone: bool },
+    Direct(File),
     Part(Part),
 }
 
@@ -103,18 +104,24 @@ struct Part {
 impl Sink {
     fn open(path: Option<&Path>) -> io::Result<Self> {
         let Some(path) = path else { return Ok(Sink::Screen { gone: false }) };
+        // Where a link leads; the path itself if there is nothing yet.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let special = path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir());
+        if special {
+            return File::options().write(true).open(&path).map(Sink::Direct);
+        }
         let name = path.file_name().ok_or_else(|| io::Error::other("it names no file"))?;
         let mut temporary = name.to_owned();
-        temporary.push(".part");
+        temporary.push(format!(".{}.part", std::process::id()));
         let temporary = path.with_file_name(temporary);
-        let file = File::create(&temporary)?;
-        Ok(Sink::Part(Part { file, temporary, path: path.to_owned() }))
+        let file = File::create_new(&temporary)?;
+        Ok(Sink::Part(Part { file, temporary, path }))
     }
 
     fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         match &self {
-            Sink::Screen { .. } => Ok(()),
+            Sink::Screen { .. } | Sink::Direct(_) => Ok(()),
             Sink::Part(part) => std::fs::rename(&part.temporary, &part.path),
         }
     }
@@ -132,6 +139,7 @@ impl Write for Sink {
                 }
                 done => done,
             },
+            Sink::Direct(file) => file.write(bytes),
             Sink::Part(part) => part.file.write(bytes),
         }
     }
@@ -143,6 +151,7 @@ impl Write for Sink {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
                 done => done,
             },
+            Sink::Direct(file) => file.flush(),
             Sink::Part(part) => part.file.flush(),
         }
     }

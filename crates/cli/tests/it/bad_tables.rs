@@ -81,7 +81,7 @@ fn visits_that_cannot_be() {
         "page,at,changed,last_modified",
         "a,0,1,",
         &[
-            ("at", &["NaN", "inf", "-inf", "1e300", "noon", ""]),
+            ("at", &["NaN", "inf", "-inf", "1e300", "5e-324", "noon", ""]),
             ("changed", &["2", "-1", "yes", "", "NaN"]),
             ("last_modified", &["NaN", "never", "1e300"]),
         ],

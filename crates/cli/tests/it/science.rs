@@ -187,6 +187,27 @@ fn a_file_holds_what_would_have_been_printed_and_nothing_else_is_left() {
     assert_eq!(folder.names(), ["out.csv", "v.csv"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_pipes_are_written_to() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let folder = Folder::with(&[("v.csv", VISITS), ("out.csv", "old")]);
+    let printed = folder.run("estimate v.csv").ok();
+    symlink("out.csv", folder.path().join("link")).unwrap();
+    folder.run("estimate v.csv -o link").ok();
+    assert!(folder.path().join("link").is_symlink());
+    assert_eq!(folder.read("out.csv"), printed);
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    folder.run("estimate v.csv -o pipe").ok();
+    assert!(pipe.metadata().unwrap().file_type().is_fifo());
+    assert_eq!(reader.join().unwrap(), printed);
+}
+
 #[test]
 fn spreadsheets_may_add_a_mark_blanks_columns_and_other_line_ends() {
     let folder = Folder::with(&[
