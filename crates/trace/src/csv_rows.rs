@@ -1,10 +1,14 @@
 //! Rows of a CSV file, plain or compressed, streamed with bounded memory.
+//!
+//! Built on the parser alone (`csv-core`) rather than on its usual reader, for
+//! two things that errors need: the true line of a row, also after blank lines
+//! and with Windows line ends, and a limit on how long a row may grow.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader};
 
-use csv::ByteRecord;
-use flate2::read::MultiGzDecoder;
+use csv_core::ReadRecordResult;
+use flate2::bufread::MultiGzDecoder;
 
 use crate::cell::{Cell, Refusal, shown};
 use crate::error::{At, Place, TraceError};
@@ -12,35 +16,49 @@ use crate::table::{Format, TableFile};
 
 /// No honest row is longer: it would be a page of a million fragments. What is
 /// longer is an unclosed quote or not a table.
-const LONGEST_ROW: u64 = 16 << 20;
+const LONGEST_ROW: usize = 16 << 20;
 
-const BUFFER: usize = 64 << 10;
+/// More columns than any table has use for.
+const MOST_FIELDS: usize = 4096;
+
+const BUFFER: usize = 128 << 10;
 
 pub(crate) struct CsvRows {
     file: TableFile,
-    reader: csv::Reader<Guard>,
-    record: ByteRecord,
+    input: Box<dyn BufRead>,
+    parser: csv_core::Reader,
+    record: Record,
+    /// Line ends between rows, which the parser does not get to see.
+    skipped: u64,
     header: Vec<String>,
+}
+
+/// The fields of the current row, one after the other.
+#[derive(Default)]
+struct Record {
+    bytes: Vec<u8>,
+    length: usize,
+    ends: Vec<usize>,
+    fields: usize,
+    line: u64,
 }
 
 impl CsvRows {
     pub(crate) fn open(file: &TableFile) -> Result<Self, TraceError> {
         let input = File::open(&file.path).map_err(TraceError::io("open", &file.path))?;
-        let input: Box<dyn Read> = match file.format {
-            Format::CsvGz => Box::new(MultiGzDecoder::new(input)),
+        let input = BufReader::with_capacity(BUFFER, input);
+        let input: Box<dyn BufRead> = match file.format {
+            Format::CsvGz => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))),
             Format::CsvZst => {
-                let decoder = zstd::Decoder::new(input);
-                Box::new(decoder.map_err(TraceError::io("open", &file.path))?)
+                let decoder = zstd::Decoder::with_buffer(input);
+                let decoder = decoder.map_err(TraceError::io("open", &file.path))?;
+                Box::new(BufReader::with_capacity(BUFFER, decoder))
             }
             Format::Csv | Format::Parquet => Box::new(input),
         };
-        let reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .buffer_capacity(BUFFER)
-            .from_reader(Guard { input, since_row: 0 });
-        let (record, header) = (ByteRecord::new(), Vec::new());
-        let mut rows = CsvRows { file: file.clone(), reader, record, header };
+        let (parser, record) = (csv_core::Reader::new(), Record::default());
+        let (file, header) = (file.clone(), Vec::new());
+        let mut rows = CsvRows { file, input, parser, record, skipped: 0, header };
         rows.read_header()?;
         Ok(rows)
     }
@@ -51,7 +69,8 @@ impl CsvRows {
             let problem = format!("the file is empty; its first line must be {}", names.join(","));
             return Err(TraceError::file(&self.file.path, problem));
         }
-        let names = self.record.iter().map(|name| std::str::from_utf8(name).map(str::to_owned));
+        let fields = (0..self.record.fields).map(|i| self.record.field(i));
+        let names = fields.map(|name| std::str::from_utf8(name).map(str::to_owned));
         self.header = names.collect::<Result<_, _>>().map_err(|_| {
             self.refuse("the header is not UTF-8; save the file as UTF-8".to_owned())
         })?;
@@ -64,8 +83,8 @@ impl CsvRows {
 
     pub(crate) fn advance(&mut self) -> Result<bool, TraceError> {
         let more = self.next_record()?;
-        if more && self.record.len() != self.header.len() {
-            let (fields, wanted) = (self.record.len(), self.header.len());
+        if more && self.record.fields != self.header.len() {
+            let (fields, wanted) = (self.record.fields, self.header.len());
             let problem = format!(
                 "the row has {fields} fields and the header {wanted}; \
                  quote fields that contain commas"
@@ -76,11 +95,11 @@ impl CsvRows {
     }
 
     pub(crate) fn at(&self) -> At {
-        At::Line(self.record.position().map_or(1, csv::Position::line))
+        At::Line(self.record.line)
     }
 
     pub(crate) fn cell(&self, position: usize) -> Result<Cell<'_>, Refusal> {
-        let bytes = self.record.get(position).unwrap_or_default();
+        let bytes = self.record.field(position);
         std::str::from_utf8(bytes).map(Cell::Text).map_err(|_| {
             let value = shown(&String::from_utf8_lossy(bytes));
             format!("{value} is not UTF-8; save the file as UTF-8")
@@ -88,26 +107,54 @@ impl CsvRows {
     }
 
     fn next_record(&mut self) -> Result<bool, TraceError> {
-        self.reader.get_mut().since_row = 0;
-        let line = self.reader.position().line();
-        self.reader.read_byte_record(&mut self.record).map_err(|error| self.broken(error, line))
+        self.skip_line_ends().map_err(|error| self.broken(error))?;
+        self.record.line = self.parser.line() + self.skipped;
+        (self.record.length, self.record.fields) = (0, 0);
+        loop {
+            let input = match self.input.fill_buf() {
+                Ok(input) => input,
+                Err(error) => return Err(self.broken(error)),
+            };
+            let (result, read) = self.record.parse(&mut self.parser, input);
+            self.input.consume(read);
+            match result {
+                ReadRecordResult::Record => return Ok(true),
+                ReadRecordResult::End => return Ok(false),
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
+                    self.record.grow().map_err(|problem| self.refuse(problem))?;
+                }
+            }
+        }
     }
 
-    /// The input failed under the CSV parser while it looked for the row at `line`.
-    fn broken(&self, error: csv::Error, line: u64) -> TraceError {
-        let error = io::Error::from(error);
-        let too_long =
-            error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<RowTooLong>);
-        if self.file.format == Format::Csv && !too_long {
+    /// Steps over blank lines and the second half of Windows line ends, so that
+    /// the line at which the next row starts is known.
+    fn skip_line_ends(&mut self) -> io::Result<()> {
+        loop {
+            let buffer = self.input.fill_buf()?;
+            let ends = buffer.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            let lines = buffer[..ends].split(|&byte| byte == b'\n').count() - 1;
+            let all = ends == buffer.len();
+            self.skipped += lines as u64;
+            self.input.consume(ends);
+            if !all || ends == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The input failed under the parser.
+    fn broken(&self, error: io::Error) -> TraceError {
+        if self.file.format == Format::Csv {
             return TraceError::io("read", &self.file.path)(error);
         }
-        let problem = if too_long {
-            error.to_string()
-        } else {
-            format!("the compressed data is damaged or cut short ({error}); copy the file again")
-        };
-        let file = self.file.path.display().to_string();
-        TraceError::Invalid { place: Place { file, at: At::Line(line), column: None }, problem }
+        let line = self.parser.line() + self.skipped;
+        let place =
+            Place { file: self.file.path.display().to_string(), at: At::Line(line), column: None };
+        let problem =
+            format!("the compressed data is damaged or cut short ({error}); copy the file again");
+        TraceError::Invalid { place, problem }
     }
 
     fn refuse(&self, problem: String) -> TraceError {
@@ -116,23 +163,37 @@ impl CsvRows {
     }
 }
 
-/// Stops a row that never ends from filling the memory.
-struct Guard {
-    input: Box<dyn Read>,
-    since_row: u64,
-}
+impl Record {
+    fn field(&self, i: usize) -> &[u8] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.bytes[start..self.ends[i]]
+    }
 
-#[derive(Debug, thiserror::Error)]
-#[error("the row is longer than 16 MiB; look for a quote that is not closed")]
-struct RowTooLong;
+    /// Parses on; what came of it and how much of the input was used.
+    fn parse(&mut self, parser: &mut csv_core::Reader, input: &[u8]) -> (ReadRecordResult, usize) {
+        let (bytes, ends) = (&mut self.bytes[self.length..], &mut self.ends[self.fields..]);
+        let (result, read, written, ended) = parser.read_record(input, bytes, ends);
+        self.length += written;
+        self.fields += ended;
+        (result, read)
+    }
 
-impl Read for Guard {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.since_row > LONGEST_ROW {
-            return Err(io::Error::other(RowTooLong));
+    /// Makes room, up to what an honest row needs.
+    fn grow(&mut self) -> Result<(), String> {
+        if self.bytes.len() >= LONGEST_ROW {
+            return Err(
+                "the row is longer than 16 MiB; look for a quote that is not closed".to_owned()
+            );
         }
-        let read = self.input.read(buffer)?;
-        self.since_row += read as u64;
-        Ok(read)
+        if self.ends.len() >= MOST_FIELDS {
+            return Err(format!("the row has more than {MOST_FIELDS} fields; is this a table?"));
+        }
+        if self.length == self.bytes.len() {
+            self.bytes.resize((2 * self.bytes.len()).max(1024), 0);
+        }
+        if self.fields == self.ends.len() {
+            self.ends.resize((2 * self.ends.len()).max(32), 0);
+        }
+        Ok(())
     }
 }

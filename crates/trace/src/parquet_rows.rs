@@ -5,7 +5,9 @@
 //! (dictionaries, large strings) that some writers embed is not needed for that
 //! and is skipped.
 
+use std::fmt::Display;
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -18,6 +20,8 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+
+use parquet::file::metadata::ParquetMetaData;
 
 use crate::cell::Cell;
 use crate::error::{At, Place, TraceError};
@@ -41,9 +45,13 @@ pub(crate) struct ParquetRows {
 impl ParquetRows {
     pub(crate) fn open(file: &TableFile) -> Result<Self, TraceError> {
         let input = File::open(&file.path).map_err(TraceError::io("open", &file.path))?;
+        let length = input.metadata().map_err(TraceError::io("open", &file.path))?.len();
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(input, options)
-            .map_err(|error| TraceError::file(&file.path, damaged(&error)))?;
+        let broken = |reason: String| TraceError::file(&file.path, damaged(&reason));
+        let builder =
+            contained(|| ParquetRecordBatchReaderBuilder::try_new_with_options(input, options));
+        let builder = builder.map_err(broken)?;
+        require_ranges(builder.metadata(), length).map_err(broken)?;
         let fields = builder.schema().fields().clone();
         let wanted = |name: &str| file.table.columns().iter().any(|column| column.name == name);
         let roots: Vec<usize> =
@@ -52,8 +60,8 @@ impl ParquetRows {
             require_plain(file, field.name(), field.data_type())?;
         }
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots.iter().copied());
-        let reader = builder.with_projection(mask).with_batch_size(ROWS_A_BATCH).build();
-        let reader = reader.map_err(|error| TraceError::file(&file.path, damaged(&error)))?;
+        let builder = builder.with_projection(mask).with_batch_size(ROWS_A_BATCH);
+        let reader = contained(|| builder.build()).map_err(broken)?;
         Ok(ParquetRows {
             file: file.clone(),
             header: fields.iter().map(|field| field.name().clone()).collect(),
@@ -91,8 +99,9 @@ impl ParquetRows {
     fn next_batch(&mut self) -> Result<bool, TraceError> {
         self.before += self.rows_in_batch as u64;
         (self.row, self.rows_in_batch) = (0, 0);
-        let Some(batch) = self.reader.next() else { return Ok(false) };
-        let batch = batch.map_err(|error| self.broken(&damaged(&error)))?;
+        let batch = contained(|| self.reader.next().transpose());
+        let batch = batch.map_err(|reason| self.broken(&damaged(&reason)))?;
+        let Some(batch) = batch else { return Ok(false) };
         let values: Option<Vec<Values>> =
             batch.columns().iter().map(|column| Values::of(column.as_ref())).collect();
         self.batch = values.ok_or_else(|| self.broken("a column changes its type"))?;
@@ -107,8 +116,36 @@ impl ParquetRows {
     }
 }
 
-fn damaged(error: &dyn std::error::Error) -> String {
-    format!("the Parquet data is damaged or cut short ({error}); copy the file again")
+/// Runs the decoder, which panics on some damaged files, and turns that into an
+/// error too. Nothing of it is used afterwards, so no broken state is seen.
+fn contained<T, E: Display>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err("the decoder gave up".to_owned()),
+    }
+}
+
+fn damaged(reason: &str) -> String {
+    format!("the Parquet data is damaged or cut short ({reason}); copy the file again")
+}
+
+/// Whether the pieces that the footer names lie within the file. The decoder
+/// takes that for granted.
+fn require_ranges(metadata: &ParquetMetaData, length: u64) -> Result<(), String> {
+    for group in metadata.row_groups() {
+        if group.num_rows() < 0 {
+            return Err("a negative number of rows".to_owned());
+        }
+        for column in group.columns() {
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let end = start.checked_add(column.compressed_size());
+            let end = end.and_then(|end| u64::try_from(end).ok());
+            if start < 0 || column.compressed_size() < 0 || end.is_none_or(|end| end > length) {
+                return Err(format!("column '{}' lies outside the file", column.column_path()));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn require_plain(file: &TableFile, name: &str, found: &DataType) -> Result<(), TraceError> {

@@ -21,16 +21,18 @@ pub(crate) struct Rows {
 }
 
 enum Source {
-    Csv(CsvRows),
-    Parquet(ParquetRows),
+    Csv(Box<CsvRows>),
+    Parquet(Box<ParquetRows>),
 }
 
 impl Rows {
     /// Opens the file and finds the columns.
     pub(crate) fn open(file: &TableFile) -> Result<Self, TraceError> {
         let source = match file.format {
-            Format::Csv | Format::CsvGz | Format::CsvZst => Source::Csv(CsvRows::open(file)?),
-            Format::Parquet => Source::Parquet(ParquetRows::open(file)?),
+            Format::Csv | Format::CsvGz | Format::CsvZst => {
+                Source::Csv(Box::new(CsvRows::open(file)?))
+            }
+            Format::Parquet => Source::Parquet(Box::new(ParquetRows::open(file)?)),
         };
         let header = match &source {
             Source::Csv(rows) => rows.header(),

@@ -4,6 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod arbitrary;
+mod bad_input;
+mod check;
+mod damage;
+mod directory;
+mod foreign_parquet;
 mod round_trip;
 mod samples;
 mod tiny;
