@@ -49,6 +49,8 @@ const LONGEST: Span = Span::WEEK.times(3);
 const PARALLEL: usize = 16;
 /// Least real time between two requests to a host.
 const HOST_GAP: Duration = Duration::from_millis(50);
+/// How slow slow hosts are at most, in real time: minutes of simulated time.
+const SLOWEST: Duration = Duration::from_millis(120);
 /// How often the progress line and the status page are renewed.
 const RENEWAL: Duration = Duration::from_millis(500);
 /// How often a line is printed where there is no terminal.
@@ -56,7 +58,7 @@ const LINE: Duration = Duration::from_secs(5);
 
 /// Serve a living web on loopback and crawl it.
 ///
-/// Example: tidewatch demo --for 60s --policy bfs --budget 40/s
+/// Example: tidewatch demo --for 60s --policy bfs --budget 60/s
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     /// How long, in real time.
@@ -72,10 +74,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Who decides what is fetched next.
-    #[arg(long, default_value = "bfs", value_name = "NAME")]
+    #[arg(long, default_value = "harmonic", value_name = "NAME")]
     policy: String,
     /// Fetches per second of real time.
-    #[arg(long, default_value = "40/s", value_name = "RATE")]
+    #[arg(long, default_value = "60/s", value_name = "RATE")]
     budget: Rate,
     /// Print the figures as JSON.
     #[arg(long)]
@@ -137,7 +139,8 @@ impl Demo {
         let simulated = Span::from_seconds(args.duration.seconds() * SPEED).unwrap_or(LONGEST);
         let simulated = simulated.min(LONGEST);
         let trace = town::build(args.hosts as usize, simulated, args.seed)?;
-        let site = Arc::new(Site::new(trace, args.seed, Habits::default())?);
+        let habits = Habits { slowest: SLOWEST, ..Habits::default() };
+        let site = Arc::new(Site::new(trace, args.seed, habits)?);
         let referee = Referee::new(site.trace().clone())?;
         let speed = simulated.seconds() / args.duration.seconds();
         Ok(Demo { args: args.clone(), site, referee, page, speed })

@@ -43,7 +43,7 @@ impl StatusPage {
     /// Begins to serve.
     pub(super) async fn start(address: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind(address).await.with_context(|| {
-            format!("cannot serve the status page on {address}; choose another with --listen")
+            format!("cannot serve the status page on {address} (--listen takes another address)")
         })?;
         let address = listener.local_addr().context("cannot tell the status page's address")?;
         let (shown, watched) = watch::channel(Arc::default());

@@ -15,6 +15,9 @@ const SOURCES_PER_HOST: usize = 4;
 const LINKS_PER_PAGE: f64 = 5.8;
 /// Clicks a second that new pages get, for every new page a day: the published ratio.
 const PROFIT_PER_DAILY_PAGE: f64 = 0.72 / (415_000.0 / 21.0);
+/// How long news has run before the demo: long enough for sources to show
+/// something, too short for old news to eat up the first minute.
+const BURN_IN: Span = Span::HOUR.times(6);
 /// Pages of one reference host.
 const REFERENCE_PAGES: usize = 50;
 /// Changes a day of a reference page, on average: more than a demo can follow.
@@ -45,7 +48,7 @@ fn news(hosts: usize, duration: Span, seed: u64) -> Result<Trace> {
         duration,
         measured: duration,
         aftermath: Span::DAY,
-        burn_in: Span::DAY.times(2),
+        burn_in: BURN_IN,
         ..echo::EchoConfig::default()
     };
     config.check()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HOST, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH};
+use hyper::header::{HOST, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, USER_AGENT};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -89,6 +89,7 @@ async fn answer(
         host,
         method: asked.method.into(),
         path: path.into(),
+        agent: text(request.headers(), &USER_AGENT).unwrap_or_default().into(),
         status: reply.status,
         served: reply.served,
         bytes: reply.body.len() as u64,

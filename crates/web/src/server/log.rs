@@ -31,6 +31,8 @@ pub struct Logged {
     pub method: Box<str>,
     /// Path and query.
     pub path: Box<str>,
+    /// `User-Agent`; empty if none was given.
+    pub agent: Box<str>,
     /// The reply's status.
     pub status: u16,
     /// What was served.

@@ -58,7 +58,7 @@ impl Default for Limits {
             idle: Duration::from_secs(10),
             connection: Duration::from_mins(5),
             grace: Duration::from_secs(2),
-            log: 1_000_000,
+            log: 200_000,
             listeners: 512,
         }
     }

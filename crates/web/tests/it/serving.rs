@@ -32,7 +32,7 @@ fn the_log_tells_what_was_asked() {
     let web = Web::new(two_hosts(), 1, Habits::faultless());
     web.clock.set(at(7));
     let bytes = web.get("news.example", "/a").body.len() as u64;
-    web.get("wiki.example", "/nothing");
+    web.get_with("wiki.example", "/nothing", "User-Agent: probe/1\r\n");
     let log = web.server.log();
     let requests = log.requests();
     assert_eq!(requests.len(), 2);
@@ -42,6 +42,7 @@ fn the_log_tells_what_was_asked() {
     assert_eq!(first.local, web.address("news.example"));
     assert!(first.began <= first.ended);
     assert_eq!((requests[1].host, requests[1].status), (Some(1), 404));
+    assert_eq!((&*first.agent, &*requests[1].agent), ("", "probe/1"));
     assert_eq!(log.host(0).requests, 1);
     assert_eq!(log.most_connections(), [1, 1]);
     assert!(log.connections().iter().all(|c| c.closed.is_some()));
