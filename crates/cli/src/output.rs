@@ -1,7 +1,6 @@
 //! What the command prints, and where.
 
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -36,20 +35,4 @@ pub(crate) fn width() -> usize {
 /// Whether a person watches standard error.
 pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
-}
-
-/// Writes a file in one step: whoever looks sees the old file or the new one, never half of it.
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
-    let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
-    let mut temporary = name.to_owned();
-    temporary.push(".part");
-    let temporary = path.with_file_name(temporary);
-    let written = std::fs::write(&temporary, text)
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .with_context(|| format!("cannot write {}", path.display()));
-    if written.is_err() {
-        // Best effort: the error above is what matters.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written
 }

@@ -87,6 +87,16 @@ where
     out.write_all(end.as_bytes())
 }
 
+/// Writes a whole file in one step: whoever looks sees the old one or the new one, never half of it.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
+    let write = || {
+        let mut sink = Sink::open(Some(path))?;
+        sink.write_all(text.as_bytes())?;
+        sink.finish()
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Standard output, a pipe or device, or a file that is not in its place yet.
 enum Sink {
     Screen { gone: bool },

@@ -8,8 +8,8 @@ use tidewatch_core::url::CanonicalUrl;
 
 use crate::output;
 
-/// Example: tidewatch url 'HTTP://Example.COM:80/a/../b?utm_source=x#top'
 #[derive(clap::Args)]
+#[command(after_help = "Example: tidewatch url 'HTTP://Example.COM:80/a/../b?utm_source=x#top'")]
 pub(crate) struct Args {
     /// URLs, or - to read one a line from standard input.
     #[arg(required = true)]

@@ -57,9 +57,8 @@ const RENEWAL: Duration = Duration::from_millis(500);
 const LINE: Duration = Duration::from_secs(5);
 
 /// Serve a living web on loopback and crawl it.
-///
-/// Example: tidewatch demo --for 60s --policy bfs --budget 60/s
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Example: tidewatch demo --for 60s --policy bfs --budget 60/s")]
 pub(crate) struct DemoArgs {
     /// How long, in real time.
     #[arg(long = "for", default_value = "60s", value_name = "SPAN")]

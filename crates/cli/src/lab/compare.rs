@@ -8,10 +8,12 @@ use tidewatch_core::{Rate, Span};
 use tidewatch_lab::compare::{Contest, compare};
 use tidewatch_lab::{Settings, Start, World, policies};
 
-use crate::{output, progress};
+use crate::{output, progress, table_out};
 
-/// Example: tidewatch lab compare --trace news --policies bfs,uniform,omniscient --budget 0.1 --measure-last 7d
 #[derive(clap::Args)]
+#[command(
+    after_help = "Example: tidewatch lab compare --trace news --policies bfs,uniform,omniscient --budget 0.1 --measure-last 7d"
+)]
 pub(crate) struct Args {
     /// Directory of the trace.
     #[arg(long, value_name = "DIR")]
@@ -86,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(path) if path.as_os_str() == "-" => output::print(&comparison.to_json()),
         json => {
             if let Some(path) = json {
-                output::write_file(path, &comparison.to_json())?;
+                table_out::write_file(path, &comparison.to_json())?;
             }
             let table = comparison.table().to_text(output::width());
             output::print(&format!("{}\n\n{table}", comparison.conditions()))

@@ -9,8 +9,8 @@ use tidewatch_trace::Format;
 
 use crate::{output, progress};
 
-/// Example: tidewatch lab generate echo -o news --seed 7
 #[derive(clap::Args)]
+#[command(after_help = "Example: tidewatch lab generate echo -o news --seed 7")]
 pub(crate) struct Args {
     /// What to generate (`lab list` names the kinds).
     kind: String,
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Size, as a multiple of the published setting.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     scale: f64,
     /// How tables are stored.
     #[arg(long, value_enum, default_value_t = FormatArg::CsvZst)]

@@ -10,8 +10,10 @@ use tidewatch_report::{Cell, Column, Table};
 use super::generate::FormatArg;
 use crate::{output, progress};
 
-/// Example: tidewatch lab import mdn-site path/to/mdn_site -o mdn --days 365d
 #[derive(clap::Args)]
+#[command(
+    after_help = "Example: tidewatch lab import mdn-site path/to/mdn_site -o mdn --days 365d"
+)]
 pub(crate) struct Args {
     /// Format of the data (`lab list` names them).
     format: String,

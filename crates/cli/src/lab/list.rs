@@ -7,8 +7,8 @@ use tidewatch_report::{Cell, Column, Table};
 
 use crate::output;
 
-/// Example: tidewatch lab list
 #[derive(clap::Args)]
+#[command(after_help = "Example: tidewatch lab list")]
 pub(crate) struct Args {
     /// Print JSON.
     #[arg(long)]

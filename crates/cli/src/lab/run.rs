@@ -8,8 +8,8 @@ use tidewatch_lab::experiment::{self, EXPERIMENTS, Setup};
 use super::compare::rayon_pool;
 use crate::{output, progress};
 
-/// Example: tidewatch lab run orders --report orders.html
 #[derive(clap::Args)]
+#[command(after_help = "Example: tidewatch lab run orders --report orders.html")]
 pub(crate) struct Args {
     /// The experiment (`lab list` names them).
     experiment: String,
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=1000))]
     repeat: u32,
     /// Size of generated webs, as a multiple of the experiment's own setting.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     scale: f64,
     /// Threads (default: one a core).
     #[arg(long, default_value_t = 0)]

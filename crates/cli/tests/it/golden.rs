@@ -77,9 +77,11 @@ fn url() {
 }
 
 #[test]
-fn science_on_files_explains_itself_with_an_example() {
+fn every_command_explains_itself_with_an_example() {
     let folder = folder();
-    for command in ["estimate", "allocate", "timetable"] {
+    let lab = ["generate", "import", "compare", "run", "list"].map(|c| format!("lab {c}"));
+    let others = ["estimate", "allocate", "timetable", "url", "demo"].map(str::to_owned);
+    for command in lab.into_iter().chain(others) {
         let help = folder.run(&format!("{command} --help")).ok();
         assert!(help.contains("Example"), "{command}: {help}");
     }
