@@ -7,8 +7,8 @@
 //! disk. Each figure is the best of three.
 //!
 //! ```sh
-//! cargo run --release -p tidewatch-trace --example speed -- /tmp/speed
-//! cargo run --release -p tidewatch-trace --example speed -- /tmp/speed read csv   # peak memory
+//! cargo run --release -p tidewatch-trace --example speed -- speed-traces
+//! cargo run --release -p tidewatch-trace --example speed -- speed-traces read csv   # peak memory
 //! ```
 
 #![allow(clippy::print_stdout)] // A program that reports to a terminal.

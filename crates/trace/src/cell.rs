@@ -111,7 +111,7 @@ impl Cell<'_> {
 
     fn number(self) -> Option<f64> {
         match self {
-            Cell::Text(text) => text.parse().ok(),
+            Cell::Text(text) => plain_number(text).or_else(|| text.parse().ok()),
             Cell::Signed(number) => Some(number as f64),
             Cell::Unsigned(number) => Some(number as f64),
             Cell::Float(number) => Some(number),
@@ -178,13 +178,20 @@ fn whole(number: f64) -> Option<u64> {
 /// allocation that [`Time`]'s general parser makes; the same values as there.
 fn plain_time(text: &str) -> Option<Time> {
     const LONGEST: usize = 18;
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let point = text.bytes().position(|byte| byte == b'.');
+    let (whole, part) = point.map_or((text, ""), |point| (&text[..point], &text[point + 1..]));
     if whole.is_empty() || part.len() > 6 || text.len() > LONGEST {
         return None;
     }
     let seconds = digits(whole)?.checked_mul(1_000_000)?;
     let scale = 10_u64.pow(6 - part.len() as u32);
     seconds.checked_add(digits(part)? * scale).map(Time::from_micros)
+}
+
+/// Short whole numbers, which most counts are, exact in a float.
+fn plain_number(text: &str) -> Option<f64> {
+    const LONGEST: usize = 15;
+    (1..=LONGEST).contains(&text.len()).then(|| digits(text)).flatten().map(|n| n as f64)
 }
 
 /// The number that up to 18 decimal digits stand for; 0 for none.
@@ -205,6 +212,13 @@ mod tests {
         fn plain_times_are_read_as_the_core_reads_them(text in "[0-9]{0,14}(\\.[0-9]{0,8})?") {
             if let Some(time) = plain_time(&text) {
                 prop_assert_eq!(text.parse(), Ok(time));
+            }
+        }
+
+        #[test]
+        fn plain_numbers_are_read_as_floats_are(text in "[0-9.e-]{0,17}") {
+            if let Some(number) = plain_number(&text) {
+                prop_assert_eq!(text.parse(), Ok(number));
             }
         }
 

@@ -98,12 +98,17 @@ impl CsvRows {
         At::Line(self.record.line)
     }
 
-    pub(crate) fn cell(&self, position: usize) -> Result<Cell<'_>, Refusal> {
-        let bytes = self.record.field(position);
-        std::str::from_utf8(bytes).map(Cell::Text).map_err(|_| {
-            let value = shown(&String::from_utf8_lossy(bytes));
-            format!("{value} is not UTF-8; save the file as UTF-8")
-        })
+    /// The cell, if it is text at all.
+    #[inline]
+    pub(crate) fn cell(&self, position: usize) -> Option<Cell<'_>> {
+        std::str::from_utf8(self.record.field(position)).ok().map(Cell::Text)
+    }
+
+    /// What to say where [`CsvRows::cell`] gave none.
+    #[cold]
+    pub(crate) fn not_utf8(&self, position: usize) -> Refusal {
+        let value = shown(&String::from_utf8_lossy(self.record.field(position)));
+        format!("{value} is not UTF-8; save the file as UTF-8")
     }
 
     fn next_record(&mut self) -> Result<bool, TraceError> {
@@ -164,6 +169,7 @@ impl CsvRows {
 }
 
 impl Record {
+    #[inline]
     fn field(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.bytes[start..self.ends[i]]

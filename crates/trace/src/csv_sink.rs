@@ -12,6 +12,9 @@ use crate::table::{Format, Table};
 
 const BUFFER: usize = 64 << 10;
 const ZSTD_LEVEL: i32 = 3;
+/// Less than half the time of the usual 6 for 3 % more bytes, on the trace of the
+/// `speed` example.
+const GZIP_LEVEL: u32 = 3;
 /// "Unknown" in RFC 1952, so that the bytes do not depend on the machine.
 const GZIP_NO_SYSTEM: u8 = 255;
 
@@ -32,7 +35,7 @@ impl CsvSink {
         let encoder = match format {
             Format::CsvGz => {
                 let builder = GzBuilder::new().mtime(0).operating_system(GZIP_NO_SYSTEM);
-                Encoder::Gz(builder.write(file, Compression::default()))
+                Encoder::Gz(builder.write(file, Compression::new(GZIP_LEVEL)))
             }
             Format::CsvZst => {
                 let mut encoder = zstd::Encoder::new(file, ZSTD_LEVEL)?;

@@ -128,6 +128,7 @@ impl Rows {
     }
 
     /// The current row is refused for what it says in this column.
+    #[cold]
     pub(crate) fn wrong(&self, column: usize, text: String) -> TraceError {
         self.refuse(Problem { column: Some(self.column_name(column)), text })
     }
@@ -136,6 +137,7 @@ impl Rows {
         self.file.table.columns()[column].name
     }
 
+    #[inline]
     fn value<'a, T>(
         &'a self,
         column: usize,
@@ -144,10 +146,13 @@ impl Rows {
         parse(self.cell(column)?).map_err(|refusal| self.wrong(column, refusal))
     }
 
+    #[inline]
     fn cell(&self, column: usize) -> Result<Cell<'_>, TraceError> {
         let Some(position) = self.positions[column] else { return Ok(Cell::Missing) };
         match &self.source {
-            Source::Csv(rows) => rows.cell(position).map_err(|text| self.wrong(column, text)),
+            Source::Csv(rows) => {
+                rows.cell(position).ok_or_else(|| self.wrong(column, rows.not_utf8(position)))
+            }
             Source::Parquet(rows) => Ok(rows.cell(position)),
         }
     }
