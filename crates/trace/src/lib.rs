@@ -9,7 +9,7 @@
 //!
 //! The life of a table: [`read`] finds its file, streams its rows through the
 //! rules of one row (`rules`), sorts them (`arrange`), then applies the rules
-//! that hold between rows. [`write`] goes the other way, through a temporary
+//! that hold between rows. [`write()`] goes the other way, through a temporary
 //! directory, so that a trace on disk is whole or not there.
 
 mod arrange;
