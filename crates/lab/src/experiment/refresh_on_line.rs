@@ -28,7 +28,7 @@ const POLICIES: [&str; 9] = [
     "omniscient",
 ];
 /// Fetches per page over the whole run.
-const DEPTHS: [f64; 3] = [5.0, 20.0, 80.0];
+const DEPTHS: [f64; 3] = [2.5, 8.0, 25.0];
 
 /// One run for every budget, under one weighting.
 struct Weighted {
