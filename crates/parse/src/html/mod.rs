@@ -1,0 +1,98 @@
+//! One pass over a page, told to whoever wants to know.
+//!
+//! [`scan`] walks decoded HTML from its first character to its last and calls a [`Visitor`] for
+//! every start tag, run of text and end. It builds no tree: elements that are open are kept as
+//! names only, at most [`DEPTH_CAP`] of them, so time is linear in the page and memory is constant,
+//! however a page is nested. Visitors are combined as tuples and inlined, so that several share one
+//! pass: `scan(html, &mut (links, text))`.
+//!
+//! What visitors may rely on: every `open` of a tag that is not a leaf is followed by exactly one
+//! `close` of the same name, properly nested, whether or not the page wrote an end tag; nothing is
+//! told twice. Where pages are broken, tokens follow the HTML standard (a browser reads the same
+//! tags, attributes and text); nesting follows its rules for paragraphs, lists and tables
+//! ([`stack`]). Two rarities are simplified: a script that holds `<!--<script>` ends at the first
+//! `</script>`, and CDATA sections are taken for comments.
+
+mod entity;
+mod name;
+mod scanner;
+pub mod stack;
+mod tag;
+
+pub use name::{Name, names};
+pub use scanner::scan;
+pub use stack::{DEPTH_CAP, is_block};
+pub(crate) use tag::read_attributes;
+pub use tag::{Attribute, Tag};
+
+/// Someone who wants to know what a page holds. All methods do nothing unless written.
+pub trait Visitor {
+    /// An element starts.
+    fn open(&mut self, _tag: &Tag<'_>) {}
+
+    /// A piece of text, character references decoded. White space is as written; a word may come
+    /// in several pieces, with or without tags between them.
+    fn text(&mut self, _text: &str) {}
+
+    /// The inside of an element that holds no HTML: script, style, iframe, noembed, noframes, xmp,
+    /// plaintext. Between its `open` and its `close`, as written.
+    fn raw(&mut self, _of: Name, _text: &str) {}
+
+    /// An element ends, at its end tag or where the page implies its end.
+    fn close(&mut self, _name: Name) {}
+}
+
+impl<V: Visitor + ?Sized> Visitor for &mut V {
+    #[inline]
+    fn open(&mut self, tag: &Tag<'_>) {
+        (**self).open(tag);
+    }
+
+    #[inline]
+    fn text(&mut self, text: &str) {
+        (**self).text(text);
+    }
+
+    #[inline]
+    fn raw(&mut self, of: Name, text: &str) {
+        (**self).raw(of, text);
+    }
+
+    #[inline]
+    fn close(&mut self, name: Name) {
+        (**self).close(name);
+    }
+}
+
+macro_rules! visit_together {
+    ($($visitor:ident . $place:tt),*) => {
+        impl<$($visitor: Visitor),*> Visitor for ($($visitor,)*) {
+            #[inline]
+            fn open(&mut self, tag: &Tag<'_>) {
+                $(self.$place.open(tag);)*
+            }
+
+            #[inline]
+            fn text(&mut self, text: &str) {
+                $(self.$place.text(text);)*
+            }
+
+            #[inline]
+            fn raw(&mut self, of: Name, text: &str) {
+                $(self.$place.raw(of, text);)*
+            }
+
+            #[inline]
+            fn close(&mut self, name: Name) {
+                $(self.$place.close(name);)*
+            }
+        }
+    };
+}
+
+visit_together!(A.0, B.1);
+visit_together!(A.0, B.1, C.2);
+visit_together!(A.0, B.1, C.2, D.3);
+
+#[cfg(test)]
+mod tests;

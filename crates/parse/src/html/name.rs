@@ -1,0 +1,106 @@
+//! Names of elements, small enough to compare in one step.
+
+/// The name of an element, in any case the same.
+///
+/// Names of at most ten letters and digits, which all of HTML's are, are packed six bits a
+/// character; others are hashed, with the top bit set so that they are never taken for a packed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Name(u64);
+
+const PACKED_LEN: usize = 10;
+const HASHED: u64 = 1 << 63;
+
+impl Name {
+    /// The name spelled `name`.
+    pub const fn of(name: &str) -> Name {
+        Self::of_bytes(name.as_bytes())
+    }
+
+    #[inline]
+    pub(super) const fn of_bytes(name: &[u8]) -> Name {
+        let mut packed = 0;
+        let mut i = 0;
+        while i < name.len() && i < PACKED_LEN {
+            let code = code(name[i]);
+            if code == 0 {
+                break;
+            }
+            packed = packed << 6 | code as u64;
+            i += 1;
+        }
+        if i == name.len() { Name(packed) } else { Name(hashed(name)) }
+    }
+
+    /// A small number that spreads names, for counting them.
+    pub(super) const fn bucket(self) -> usize {
+        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
+    }
+}
+
+/// 1–36 for a letter or digit, 0 for what cannot be packed.
+const fn code(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => byte - b'a' + 1,
+        b'A'..=b'Z' => byte - b'A' + 1,
+        b'0'..=b'9' => byte - b'0' + 27,
+        _ => 0,
+    }
+}
+
+/// FNV-1a; names are short and a collision at worst closes the wrong made-up element.
+const fn hashed(name: &[u8]) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut i = 0;
+    while i < name.len() {
+        hash = (hash ^ name[i].to_ascii_lowercase() as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        i += 1;
+    }
+    hash | HASHED
+}
+
+/// Names that HTML gives a meaning.
+#[allow(missing_docs, reason = "each is the element of that name")]
+pub mod names {
+    use super::Name;
+
+    macro_rules! names {
+        ($($constant:ident = $name:literal),* $(,)?) => {
+            $(pub const $constant: Name = Name::of($name);)*
+        };
+    }
+
+    names! {
+        A = "a", ADDRESS = "address", AREA = "area", ARTICLE = "article", ASIDE = "aside",
+        BASE = "base", BLOCKQUOTE = "blockquote", BODY = "body", BR = "br", BUTTON = "button",
+        CANVAS = "canvas", CAPTION = "caption", CENTER = "center", COL = "col", DD = "dd",
+        DETAILS = "details", DIALOG = "dialog", DIR = "dir", DIV = "div", DL = "dl", DT = "dt",
+        EMBED = "embed", FIELDSET = "fieldset", FIGCAPTION = "figcaption", FIGURE = "figure",
+        FOOTER = "footer", FORM = "form", FRAME = "frame", H1 = "h1", H2 = "h2", H3 = "h3",
+        H4 = "h4", H5 = "h5", H6 = "h6", HEAD = "head", HEADER = "header", HGROUP = "hgroup",
+        HR = "hr", HTML = "html", IFRAME = "iframe", IMG = "img", INPUT = "input", LI = "li",
+        LINK = "link", MAIN = "main", MATH = "math", MENU = "menu", META = "meta", NAV = "nav",
+        NOEMBED = "noembed", NOFRAMES = "noframes", NOSCRIPT = "noscript", OBJECT = "object",
+        OL = "ol", OPTGROUP = "optgroup", OPTION = "option", P = "p", PARAM = "param",
+        PLAINTEXT = "plaintext", PRE = "pre", SCRIPT = "script", SECTION = "section",
+        SELECT = "select", SOURCE = "source", STYLE = "style", SUMMARY = "summary", SVG = "svg",
+        TABLE = "table", TBODY = "tbody", TD = "td", TEMPLATE = "template",
+        TEXTAREA = "textarea", TFOOT = "tfoot", TH = "th", THEAD = "thead", TIME = "time",
+        TITLE = "title", TR = "tr", TRACK = "track", UL = "ul", VIDEO = "video", WBR = "wbr",
+        XMP = "xmp",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_does_not_matter_and_spelling_does() {
+        assert_eq!(Name::of("BlockQuote"), names::BLOCKQUOTE);
+        assert_eq!(Name::of("my-WIDGET"), Name::of("MY-widget"));
+        assert_ne!(Name::of("h1"), Name::of("h2"));
+        assert_ne!(Name::of("a"), Name::of("aa"));
+        assert_ne!(Name::of("my-widget"), Name::of("my-gadget"));
+        assert_ne!(Name::of("blockquotes"), Name::of("blockquote"));
+    }
+}

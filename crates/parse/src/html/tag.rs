@@ -1,0 +1,162 @@
+//! Start tags and their attributes.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+use super::entity::decode_attribute;
+use super::name::Name;
+
+/// Attributes kept of one tag; a tag with more is no one's page.
+const MOST_ATTRIBUTES: usize = 256;
+
+/// An attribute as it stands in the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attribute<'a> {
+    /// Its name, in the page's own case.
+    pub name: &'a str,
+    value: &'a str,
+}
+
+impl<'a> Attribute<'a> {
+    /// The value with character references decoded; empty where there is none.
+    pub fn value(&self) -> Cow<'a, str> {
+        decode_attribute(self.value)
+    }
+
+    /// The value as written, character references and all.
+    pub fn raw(&self) -> &'a str {
+        self.value
+    }
+}
+
+/// A start tag.
+#[derive(Clone, Copy, Debug)]
+pub struct Tag<'a> {
+    /// The element's name.
+    pub name: Name,
+    /// How many elements are open around it; at most [`super::DEPTH_CAP`].
+    pub depth: usize,
+    /// Whether nothing can be inside, so that no `close` follows: a void element such as `<br>`, or
+    /// an element beyond the depth cap.
+    pub is_leaf: bool,
+    pub(super) written: &'a str,
+    pub(super) attributes: &'a [Attribute<'a>],
+}
+
+impl<'a> Tag<'a> {
+    /// The name as written, for names that [`super::names`] does not list.
+    pub fn written(&self) -> &'a str {
+        self.written
+    }
+
+    /// All attributes, in page order; of the same name twice, the first counts.
+    pub fn attributes(&self) -> &'a [Attribute<'a>] {
+        self.attributes
+    }
+
+    /// The attribute of that name.
+    pub fn attribute(&self, name: &str) -> Option<&'a Attribute<'a>> {
+        self.attributes.iter().find(|a| a.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The decoded value of the attribute of that name.
+    pub fn value(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.attribute(name).map(Attribute::value)
+    }
+}
+
+/// Reads attributes from `at`, just behind the name of a tag, into `into`; gives the place behind
+/// the tag's `>`, or `None` if the text ends first. Linear in what it passes over.
+#[inline]
+pub(crate) fn read_attributes<'a>(
+    html: &'a str,
+    mut at: usize,
+    into: &mut Vec<Attribute<'a>>,
+) -> Option<usize> {
+    let bytes = html.as_bytes();
+    into.clear();
+    loop {
+        while matches!(bytes.get(at)?, b' ' | b'\t' | b'\n' | b'\r' | 0x0c | b'/') {
+            at += 1;
+        }
+        if bytes[at] == b'>' {
+            return Some(at + 1);
+        }
+        let name = at;
+        // A leading = belongs to the name, by the standard.
+        at += 1;
+        while !matches!(bytes.get(at)?, b' ' | b'\t' | b'\n' | b'\r' | 0x0c | b'/' | b'>' | b'=') {
+            at += 1;
+        }
+        let name = &html[name..at];
+        let (value, next) = read_value(html, at)?;
+        if into.len() < MOST_ATTRIBUTES {
+            into.push(Attribute { name, value });
+        }
+        at = next;
+    }
+}
+
+/// The value that follows an attribute's name, if one does, and where it ends.
+#[inline]
+fn read_value(html: &str, name_end: usize) -> Option<(&str, usize)> {
+    let bytes = html.as_bytes();
+    let after = skip_space(bytes, name_end)?;
+    if bytes[after] != b'=' {
+        return Some(("", after));
+    }
+    let start = skip_space(bytes, after + 1)?;
+    if let quote @ (b'"' | b'\'') = bytes[start] {
+        let len = memchr(quote, &bytes[start + 1..])?;
+        return Some((&html[start + 1..start + 1 + len], start + len + 2));
+    }
+    let mut end = start;
+    while !matches!(bytes.get(end)?, b' ' | b'\t' | b'\n' | b'\r' | 0x0c | b'>') {
+        end += 1;
+    }
+    Some((&html[start..end], end))
+}
+
+#[inline]
+fn skip_space(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while matches!(bytes.get(at)?, b' ' | b'\t' | b'\n' | b'\r' | 0x0c) {
+        at += 1;
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(rest: &str) -> Option<Vec<(&str, &str)>> {
+        let mut into = Vec::new();
+        read_attributes(rest, 0, &mut into)?;
+        Some(into.iter().map(|a| (a.name, a.raw())).collect())
+    }
+
+    #[test]
+    fn every_way_of_writing_an_attribute() {
+        let written = " a b=1 c = '2>' d=\"it's\"/e=f/g =h>";
+        let read = read(written).unwrap();
+        let wanted = [("a", ""), ("b", "1"), ("c", "2>"), ("d", "it's"), ("e", "f/g"), ("=h", "")];
+        assert_eq!(read, wanted);
+    }
+
+    #[test]
+    fn unfinished_tags_are_no_tags() {
+        for cut in [" a", " a=", " a='x", " a=\"x>", " a = ", "", " /"] {
+            assert_eq!(read(cut), None, "{cut}");
+        }
+        assert_eq!(read("/>"), Some(vec![]));
+    }
+
+    #[test]
+    fn a_flood_of_attributes_is_passed_over() {
+        let flood = format!("{} last>", " a=1".repeat(100_000));
+        let mut into = Vec::new();
+        assert_eq!(read_attributes(&flood, 0, &mut into), Some(flood.len()));
+        assert_eq!(into.len(), MOST_ATTRIBUTES);
+    }
+}

@@ -1,0 +1,155 @@
+//! What a scan tells, as one line an event.
+
+use super::*;
+use proptest::prelude::*;
+
+#[derive(Default)]
+struct Log {
+    lines: Vec<String>,
+    open: Vec<Name>,
+    deepest: usize,
+}
+
+impl Visitor for Log {
+    fn open(&mut self, tag: &Tag<'_>) {
+        let attributes = tag.attributes().iter().map(|a| format!(" {}={}", a.name, a.value()));
+        self.lines.push(format!("<{}{}", tag.written(), attributes.collect::<String>()));
+        assert_eq!(tag.depth, self.open.len());
+        if !tag.is_leaf {
+            self.open.push(tag.name);
+        }
+        self.deepest = self.deepest.max(self.open.len());
+    }
+
+    fn text(&mut self, text: &str) {
+        assert!(!text.is_empty());
+        match self.lines.last_mut().filter(|line| line.starts_with('"')) {
+            Some(line) => line.push_str(text),
+            None => self.lines.push(format!("\"{text}")),
+        }
+    }
+
+    fn raw(&mut self, _: Name, text: &str) {
+        self.lines.push(format!("#{text}"));
+    }
+
+    fn close(&mut self, name: Name) {
+        assert_eq!(self.open.pop(), Some(name), "closes are properly nested");
+        self.lines.push(">".to_owned());
+    }
+}
+
+fn log(html: &str) -> String {
+    let mut log = Log::default();
+    scan(html, &mut log);
+    assert!(log.open.is_empty(), "everything is closed at the end");
+    log.lines.join(" ")
+}
+
+#[test]
+fn a_small_page() {
+    assert_eq!(
+        log("<!doctype html><P Class=x>a &amp; b<br/>c<script>if (a<b) '</p>'</script></P>"),
+        "<P Class=x \"a & b <br \"c <script #if (a<b) '</p>' > >"
+    );
+    assert_eq!(log("<title>1 < 2 &lt; <b></title>"), "<title \"1 < 2 < <b> >");
+    assert_eq!(log("a<!-- <b> -- > --!>c<!-->d<!--->e<?x?>f</ >g<! >h"), "\"acdefgh");
+}
+
+#[test]
+fn ends_are_implied_where_browsers_imply_them() {
+    assert_eq!(log("<p>a<p>b<div>c"), "<p \"a > <p \"b > <div \"c >");
+    assert_eq!(log("<ul><li>a<ul><li>b</ul><li>c"), "<ul <li \"a <ul <li \"b > > > <li \"c > >");
+    assert_eq!(
+        log("<table><tr><td>a<td>b<tr><th>c</table>"),
+        "<table <tr <td \"a > <td \"b > > <tr <th \"c > > >"
+    );
+    assert_eq!(log("<b>x</i></b></b>y"), "<b \"x > \"y");
+    assert_eq!(log("<head><meta><body>x"), "<head <meta > <body \"x >");
+}
+
+#[test]
+fn broken_pages_end_where_the_standard_ends_them() {
+    assert_eq!(log("a <b"), "\"a ");
+    assert_eq!(log("a < b <3 <"), "\"a < b <3 <");
+    assert_eq!(log("a<b c='"), "\"a");
+    assert_eq!(log("a<!-- b"), "\"a");
+    assert_eq!(log("<script>a"), "<script #a >");
+    assert_eq!(log("<script>a</scriptx></script x>b"), "<script #a</scriptx> > \"b");
+    assert_eq!(log(""), "");
+}
+
+#[test]
+fn depth_is_capped_and_text_still_told() {
+    let deep = format!("{}x{}y", "<div>".repeat(100_000), "</div>".repeat(100_000));
+    let mut log = Log::default();
+    scan(&deep, &mut log);
+    assert_eq!(log.deepest, DEPTH_CAP);
+    assert!(log.open.is_empty());
+    let text: String = log.lines.iter().filter_map(|line| line.strip_prefix('"')).collect();
+    assert_eq!(text, "xy");
+    assert_eq!(log.lines.last().map(String::as_str), Some("\"y"), "all is closed before the y");
+}
+
+/// Each of these made some HTML parser quadratic. A quadratic scan of a megabyte would take minutes.
+#[test]
+fn hostile_pages_take_linear_time() {
+    const BYTES: usize = 1 << 20;
+    let shapes = [
+        "<div>",
+        "<p><b>",
+        "</p>",
+        "<",
+        "<!--",
+        "<!-",
+        "<a b='",
+        "<a b=\"x\"",
+        "&",
+        "&#",
+        "&amp",
+        "&a",
+        "<title>",
+        "</title",
+        "<script></",
+        "<li>",
+        "<table><tr><td>",
+        "<select><option>",
+        "-->",
+        "<!---",
+        "<p>a</b>",
+        "<svg><![CDATA[",
+        "<ul><li><dl><dd>",
+    ];
+    for shape in shapes {
+        let page = shape.repeat(BYTES / shape.len());
+        let mut log = Log::default();
+        scan(&page, &mut log);
+        let stray = format!("{}{}", "<x>".repeat(600), shape.repeat(BYTES / shape.len()));
+        scan(&stray, &mut Log::default());
+    }
+}
+
+#[test]
+fn visitors_share_a_pass() {
+    let mut pair = (Log::default(), Log::default());
+    scan("<p>a</p>", &mut pair);
+    assert_eq!(pair.0.lines, pair.1.lines);
+    assert_eq!(pair.0.lines.len(), 3);
+}
+
+proptest! {
+    /// Nesting holds (asserted by the log) and text outside tags survives, whatever the input.
+    #[test]
+    fn anything_can_be_scanned(pieces in proptest::collection::vec(prop_oneof![
+        Just("<p>"), Just("</p>"), Just("<div a=b>"), Just("</div>"), Just("<br>"), Just("<"), Just("</"),
+        Just("<!--"), Just("-->"), Just("<script>"), Just("</script>"), Just("&"), Just("amp;"), Just("'"),
+        Just("\""), Just("="), Just(">"), Just(" "), Just("é"), Just("<td>"), Just("<li>"), Just("</ul>"),
+    ], 0..60)) {
+        log(&pieces.concat());
+    }
+
+    #[test]
+    fn any_text_can_be_scanned(html in ".{0,200}") {
+        log(&html);
+    }
+}
