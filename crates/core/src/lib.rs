@@ -11,8 +11,8 @@ pub mod url;
 
 pub use ids::{HostId, PageId, PageKey};
 pub use observation::{
-    Content, Discovery, Event, FetchKind, Interest, InterestKind, LinkSeen, Observation, Outcome,
-    Signal,
+    Asked, Content, Discovery, Event, FetchKind, Interest, InterestKind, LinkSeen, Observation,
+    Outcome, Signal,
 };
 pub use record::{CurveFamily, PageFlags, PageRecord};
 pub use time::{Rate, Span, Time};

@@ -90,6 +90,8 @@ pub struct Content<'a> {
     pub sketch: &'a [u64],
     /// The links it shows now.
     pub links: &'a [LinkSeen],
+    /// The words of each of those links, in the same order; empty where unknown.
+    pub anchors: &'a [&'a str],
 }
 
 /// One fetch and what came of it.
@@ -136,6 +138,17 @@ pub enum InterestKind {
     Click,
 }
 
+/// What users ask, from the search log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked<'a> {
+    /// The words of the query, separated by blanks.
+    pub words: &'a str,
+    /// How often it was asked.
+    pub count: f64,
+    /// How much of the need the collection leaves unmet: 0 = served well, 1 = not at all.
+    pub need: f64,
+}
+
 /// A hint from outside that a page may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal<'a> {
@@ -158,6 +171,8 @@ pub enum Event<'a> {
     Fetched(Observation<'a>),
     /// The search log was read: all that happened since it was last read.
     Log(&'a [Interest]),
+    /// The queries of the search log were read: all asked since they were last read.
+    Asked(&'a [Asked<'a>]),
     /// A hint came in.
     Hinted(Signal<'a>),
     /// The operator set the budget, in fetches per second. Comes before the

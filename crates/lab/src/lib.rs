@@ -8,8 +8,10 @@ pub mod generate;
 pub mod import;
 pub mod oracle;
 pub mod policies;
+pub mod words;
 pub mod world;
 
 pub use engine::{Bounds, Measures, Settings, Start};
 pub use error::LabError;
+pub use words::{Question, Words};
 pub use world::World;

@@ -13,6 +13,7 @@ use tidewatch_core::{PageKey, Rate, Span, Time};
 use tidewatch_trace::{Count, Link, Trace, Version};
 
 use crate::LabError;
+use crate::words::Words;
 
 /// A trace with everything the engine looks up.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub struct World {
     host_gap: Vec<Span>,
     /// Pages born after the start, by birth.
     births: Vec<u32>,
+    words: Words,
 }
 
 /// Where each page's rows begin and end in a table sorted by page.
@@ -87,8 +89,19 @@ impl World {
             changes,
             versions,
             births,
+            words: Words::default(),
             trace,
         })
+    }
+
+    /// The same with words for queries and links.
+    pub fn with_words(self, words: Words) -> Self {
+        World { words, ..self }
+    }
+
+    /// What users ask and links say.
+    pub fn words(&self) -> &Words {
+        &self.words
     }
 
     /// The trace it was made of.

@@ -237,7 +237,7 @@ impl Policy for Refresher {
             }
             Event::Log(rows) => self.take_log(rows),
             Event::Budget(rate) => self.budget = rate.as_per_second(),
-            Event::Hinted(_) => {}
+            Event::Asked(_) | Event::Hinted(_) => {}
         }
     }
 

@@ -34,6 +34,7 @@ pub(super) struct Crawl<'w> {
     signals: usize,
     log: Log,
     links: Vec<LinkSeen>,
+    anchors: Vec<&'w str>,
     sketch: Vec<u64>,
 }
 
@@ -80,6 +81,7 @@ impl<'w> Crawl<'w> {
             signals: 0,
             log: Log::default(),
             links: Vec::new(),
+            anchors: Vec::new(),
             sketch: Vec::new(),
         })
     }
@@ -304,7 +306,13 @@ impl<'w> Crawl<'w> {
             links_moved || self.world.next_change(page, then).is_some_and(|change| change <= at)
         });
         let last_modified = self.settings.last_modified.then(|| self.world.last_change(page, at));
-        let content = Content { changed, last_modified, sketch: &self.sketch, links: &self.links };
+        let content = Content {
+            changed,
+            last_modified,
+            sketch: &self.sketch,
+            links: &self.links,
+            anchors: &self.anchors,
+        };
         Observation { page: id, at, kind, previous, outcome: Outcome::Fetched(content) }
     }
 
@@ -346,8 +354,10 @@ impl<'w> Crawl<'w> {
         let table = &self.world.trace().links;
         let rows = std::mem::take(&mut self.shown[page as usize].rows);
         self.links.clear();
+        self.anchors.clear();
         for &row in &rows {
             let target = table[row as usize].page;
+            self.anchors.extend(self.world.words().anchor(target));
             let is_new = self.page_ids[target as usize] == UNKNOWN;
             let target = if is_new {
                 self.discover(policy, target, at, Some(id), false)

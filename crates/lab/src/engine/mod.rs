@@ -111,6 +111,10 @@ pub fn run(
     let end = Time::ZERO + world.trace().duration;
     let mut crawl = Crawl::new(world, settings)?;
     policy.learn(&Event::Budget(settings.budget));
+    let asked = world.words().asked();
+    if !asked.is_empty() {
+        policy.learn(&Event::Asked(&asked));
+    }
     crawl.begin(policy);
     for choice in 1u64.. {
         let at = Time::from_seconds(choice as f64 / budget).unwrap_or(Time::NEVER);

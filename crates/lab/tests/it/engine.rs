@@ -40,6 +40,7 @@ impl Policy for Script {
                 let rows = rows.iter().map(|r| format!(" {}@{}x{}", r.page.0, r.at, r.count));
                 format!("log{}", rows.collect::<String>())
             }
+            Event::Asked(rows) => format!("asked {}", rows.len()),
             Event::Hinted(hint) => format!("{} hint {}", hint.at, hint.page.0),
         };
         self.told.send(line).unwrap();

@@ -99,7 +99,7 @@ impl Policy for Adaptive {
                 }
             }
             Event::Held(seen) | Event::Fetched(seen) => self.settle(seen),
-            Event::Log(_) | Event::Hinted(_) | Event::Budget(_) => {}
+            Event::Log(_) | Event::Asked(_) | Event::Hinted(_) | Event::Budget(_) => {}
         }
     }
 

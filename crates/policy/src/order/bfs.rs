@@ -72,7 +72,7 @@ impl Policy for BreadthFirst {
                 self.turn += 1;
                 self.settle(seen, self.turn);
             }
-            Event::Log(_) | Event::Hinted(_) | Event::Budget(_) => {}
+            Event::Log(_) | Event::Asked(_) | Event::Hinted(_) | Event::Budget(_) => {}
         }
     }
 
