@@ -6,6 +6,7 @@
 pub mod ids;
 pub mod observation;
 pub mod record;
+pub mod sketch;
 pub mod time;
 pub mod url;
 

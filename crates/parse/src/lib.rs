@@ -8,4 +8,8 @@
 //! in their number and the memory beyond them is bounded.
 
 pub mod charset;
+pub mod diff;
+pub mod fragments;
 pub mod html;
+mod noise;
+pub mod reading;

@@ -70,9 +70,9 @@ pub mod names {
     }
 
     names! {
-        A = "a", ADDRESS = "address", AREA = "area", ARTICLE = "article", ASIDE = "aside",
+        A = "a", ADDRESS = "address", AREA = "area", ARTICLE = "article", ASIDE = "aside", AUDIO = "audio",
         BASE = "base", BLOCKQUOTE = "blockquote", BODY = "body", BR = "br", BUTTON = "button",
-        CANVAS = "canvas", CAPTION = "caption", CENTER = "center", COL = "col", DD = "dd",
+        CANVAS = "canvas", CAPTION = "caption", DATALIST = "datalist", CENTER = "center", COL = "col", DD = "dd",
         DETAILS = "details", DIALOG = "dialog", DIR = "dir", DIV = "div", DL = "dl", DT = "dt",
         EMBED = "embed", FIELDSET = "fieldset", FIGCAPTION = "figcaption", FIGURE = "figure",
         FOOTER = "footer", FORM = "form", FRAME = "frame", H1 = "h1", H2 = "h2", H3 = "h3",

@@ -141,7 +141,7 @@ fn is_scope(name: Name) -> bool {
 }
 
 fn ends_paragraph(name: Name) -> bool {
-    is_block(name) || matches!(name, names::P | names::PLAINTEXT | names::XMP)
+    is_block(name) || matches!(name, names::PLAINTEXT | names::XMP)
 }
 
 /// Elements that begin a new line of text.
@@ -179,6 +179,7 @@ pub fn is_block(name: Name) -> bool {
             | names::MENU
             | names::NAV
             | names::OL
+            | names::P
             | names::PRE
             | names::SECTION
             | names::SUMMARY
