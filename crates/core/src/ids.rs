@@ -2,21 +2,25 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A page within one crawl: dense, counted up in the order of discovery.
 ///
 /// Dense numbers let a policy keep its state in plain arrays. Thirty-two bits
 /// hold four thousand million pages, more than one machine keeps; a cluster
 /// gives each shard its own numbering. The number says when a page was found
 /// and nothing else: in the lab it hides the trace's own ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct PageId(pub u32);
 
 /// A host within one crawl: dense, counted up in the order of discovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostId(pub u32);
 
 /// The identity of a page across crawls: the 64-bit hash of its canonical URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PageKey(pub u64);
 
 impl PageId {

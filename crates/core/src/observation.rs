@@ -4,10 +4,12 @@
 //! from the network and its logs, the lab from a trace; a policy cannot tell
 //! which. They borrow what they carry, so that telling costs no allocation.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{HostId, PageId, PageKey, Rate, Span, Time};
 
 /// What a fetch was for. One budget pays for all four.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FetchKind {
     /// Again, a page that is in the collection.
     Refresh,
@@ -59,7 +61,7 @@ pub struct Discovery<'a> {
 }
 
 /// A link shown by a page that was just fetched, in page order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSeen {
     /// Where it leads.
     pub page: PageId,
@@ -117,7 +119,7 @@ impl Observation<'_> {
 }
 
 /// Users' interest in a page, from the search log.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interest {
     /// The page that was shown or clicked.
     pub page: PageId,
@@ -130,7 +132,7 @@ pub struct Interest {
 }
 
 /// How a user showed interest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InterestKind {
     /// The page stood in a list of results.
     View,

@@ -1,0 +1,330 @@
+//! A little world on its own clock: it answers commands after a while and
+//! watches that no host or address is ever asked rudely.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tidewatch_core::{Discovery, FetchKind, PageKey};
+use tidewatch_policy::registry;
+
+use super::*;
+use crate::tape::{Came, Fetched, Input, Names};
+
+const NOW: Time = Time::ZERO;
+const LIMITS: Limits = Limits { requests: 50, jobs: 100 };
+
+fn rules() -> Politeness {
+    Politeness { least_gap: Span::SECOND, ..Politeness::default() }
+}
+
+fn frontier(policy: &str, budget: f64) -> Frontier {
+    let policy = (registry::find(policy).expect("a policy").make)(7);
+    Frontier::new(policy, rules(), LIMITS, Rate::per_second(budget).expect("a rate"), NOW)
+}
+
+fn discover(frontier: &mut Frontier, page: u32, host: HostId) {
+    frontier.learn(&Event::Discovered(Discovery {
+        page: PageId(page),
+        host,
+        key: PageKey(u64::from(page)),
+        url: "http://a.example/",
+        at: NOW,
+        via: None,
+        is_source: false,
+        is_held: false,
+        weight: 1.0,
+    }));
+}
+
+/// How the world answers: drawn by proptest.
+#[derive(Clone, Debug)]
+struct Habit {
+    took_ms: u64,
+    answer: Answer,
+    server: u32,
+    crawl_delay_s: u64,
+    has_name: bool,
+}
+
+fn habit() -> impl Strategy<Value = Habit> {
+    let answer = prop_oneof![
+        6 => Just(Answer::Usual),
+        1 => (0u64..90).prop_map(|s| Answer::Overloaded(Some(Span::SECOND.times(s)))),
+        1 => Just(Answer::Overloaded(None)),
+        1 => Just(Answer::Nothing),
+    ];
+    (1u64..5_000, answer, 0u32..4, 0u64..4, prop::bool::weighted(0.9)).prop_map(
+        |(took_ms, answer, server, crawl_delay_s, has_name)| Habit {
+            took_ms,
+            answer,
+            server,
+            crawl_delay_s,
+            has_name,
+        },
+    )
+}
+
+/// Plays inputs and keeps them, as the crawler does.
+struct Recorder {
+    frontier: Frontier,
+    tape: Vec<Input>,
+}
+
+struct NoNames;
+
+impl Names for NoNames {
+    fn next_url(&mut self) -> String {
+        "http://a.example/".into()
+    }
+
+    fn reason(&self, _: u16) -> &'static str {
+        "trouble"
+    }
+}
+
+impl Recorder {
+    fn tell(&mut self, input: Input) {
+        self.frontier.play(&input, &mut NoNames).expect("nothing is decided here");
+        self.tape.push(input);
+    }
+
+    fn next(&mut self, at: Time) -> Next {
+        let before = self.frontier.moves();
+        let next = self.frontier.next(at);
+        let decided = match next {
+            Next::Do(command) => Some(command),
+            Next::Wait(_) => None,
+        };
+        if self.frontier.moves() != before {
+            self.tape.push(Input::Asked { at, decided });
+        }
+        next
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    busy: bool,
+    closed_until: Time,
+}
+
+/// Runs the world for `span` and returns the number of pages fetched.
+fn run(habits: &[Habit], policy: &str, budget: f64, span: Span) -> usize {
+    record(habits, policy, budget, span).0
+}
+
+fn record(habits: &[Habit], policy: &str, budget: f64, span: Span) -> (usize, Vec<Input>) {
+    let mut frontier = Recorder { frontier: frontier(policy, budget), tape: Vec::new() };
+    for number in 0..habits.len() as u32 {
+        frontier.tell(Input::Host);
+        for _ in 0..5 {
+            let (host, at) = (HostId(number), NOW);
+            frontier.tell(Input::Page { host, at, via: None, is_source: false, weight: 1.0 });
+        }
+    }
+    let mut world = World {
+        habits,
+        frontier,
+        hosts: habits.iter().map(|_| Seen::default()).collect(),
+        servers: (0..4).map(|_| Seen::default()).collect(),
+        ends: BTreeMap::new(),
+        serial: 0,
+        pages: 0,
+    };
+    world.run_until(NOW + span);
+    (world.pages, world.frontier.tape)
+}
+
+struct World<'h> {
+    habits: &'h [Habit],
+    frontier: Recorder,
+    hosts: Vec<Seen>,
+    servers: Vec<Seen>,
+    /// When each command ends, and when it began.
+    ends: BTreeMap<(Time, u32), (Command, Time)>,
+    serial: u32,
+    pages: usize,
+}
+
+impl World<'_> {
+    fn run_until(&mut self, end: Time) {
+        let mut now = NOW;
+        while now < end {
+            let wait = loop {
+                match self.frontier.next(now) {
+                    Next::Wait(until) => break until,
+                    Next::Do(command) => self.begin(command, now),
+                }
+            };
+            match self.ends.first_entry() {
+                Some(entry) if entry.key().0 <= wait => {
+                    now = entry.key().0;
+                    let (command, began) = entry.remove();
+                    self.end(command, now, now.since(began));
+                }
+                _ => {
+                    assert!(wait > now, "asked to come back at once");
+                    now = wait;
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, command: Command, now: Time) {
+        let (Command::Resolve(host) | Command::ReadRobots(host) | Command::Fetch(host, _)) =
+            command;
+        let habit = &self.habits[host.index()];
+        if !matches!(command, Command::Resolve(_)) {
+            let server = &mut self.servers[habit.server as usize];
+            for seen in [&mut self.hosts[host.index()], server] {
+                assert!(!seen.busy, "two requests at once at {now}");
+                assert!(seen.closed_until <= now, "asked too early at {now}");
+                seen.busy = true;
+            }
+        }
+        self.serial += 1;
+        let end = now + Span::from_micros(habit.took_ms * 1_000);
+        self.ends.insert((end, self.serial), (command, now));
+    }
+
+    fn end(&mut self, command: Command, at: Time, took: Span) {
+        match command {
+            Command::Resolve(host) => self.resolve(host, at, took),
+            Command::ReadRobots(host) => {
+                let habit = &self.habits[host.index()];
+                let crawl_delay = Span::SECOND.times(habit.crawl_delay_s);
+                let good_until = at + Span::DAY;
+                let read = RobotsRead { answer: habit.answer, took, crawl_delay, good_until };
+                self.leave(host, at, took);
+                self.frontier.tell(Input::Robots { host, read, at });
+            }
+            Command::Fetch(host, page) => {
+                let answer = self.habits[host.index()].answer;
+                self.leave(host, at, took);
+                self.frontier.tell(Input::Left { host, answer, took, at });
+                let (kind, outcome) = (FetchKind::Frontier, came(answer));
+                let fetched = Fetched { page, at, kind, previous: None, outcome };
+                self.frontier.tell(Input::Fetched(fetched));
+                self.pages += 1;
+            }
+        }
+    }
+
+    fn resolve(&mut self, host: HostId, at: Time, took: Span) {
+        let habit = &self.habits[host.index()];
+        self.frontier.tell(if habit.has_name {
+            let (server, good_until) = (ServerId(habit.server), at + Span::MINUTE);
+            Input::Resolved { host, server, good_until, at }
+        } else {
+            Input::GivenUp { host, answer: Some((Answer::Nothing, took)), at }
+        });
+    }
+
+    /// The rules once more, in other words.
+    fn leave(&mut self, host: HostId, now: Time, took: Span) {
+        let habit = &self.habits[host.index()];
+        let gap = Span::SECOND
+            .max(took.times(10).min(Span::MINUTE))
+            .max(Span::SECOND.times(habit.crawl_delay_s));
+        let rest = match habit.answer {
+            Answer::Overloaded(Some(asked)) => asked,
+            Answer::Usual => Span::ZERO,
+            Answer::Overloaded(None) | Answer::Nothing => Span::SECOND.times(30),
+        };
+        let server = &mut self.servers[habit.server as usize];
+        *server = Seen { busy: false, closed_until: now + rules().address_gap };
+        self.hosts[host.index()] = Seen { busy: false, closed_until: now + gap.max(rest) };
+    }
+}
+
+fn came(answer: Answer) -> Came {
+    match answer {
+        Answer::Usual => Came::Content {
+            changed: None,
+            last_modified: None,
+            sketch: Vec::new(),
+            links: Vec::new(),
+            anchors: Vec::new(),
+        },
+        _ => Came::Failed(0),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_host_or_address_is_asked_rudely(
+        habits in prop::collection::vec(habit(), 1..12),
+        policy in prop::sample::select(vec!["random", "bfs", "uniform", "cgm", "nutch-adaptive"]),
+        budget in 0.1f64..100.0,
+    ) {
+        run(&habits, policy, budget, Span::MINUTE.times(20));
+    }
+
+    /// The tape brings every decision back, and another policy's tape is told apart.
+    #[test]
+    fn a_tape_takes_the_same_decisions_again(
+        habits in prop::collection::vec(habit(), 1..8),
+        policy in prop::sample::select(vec!["random", "bfs", "uniform", "cgm", "nutch-adaptive"]),
+    ) {
+        let (_, tape) = record(&habits, policy, 5.0, Span::MINUTE.times(10));
+        let mut replayed = frontier(policy, 5.0);
+        for input in &tape {
+            prop_assert_eq!(replayed.play(input, &mut NoNames), Ok(()));
+        }
+        let mut other = frontier("random", 4.0);
+        let decisions = tape.iter().filter(|i| matches!(i, Input::Asked { decided: Some(_), .. }));
+        if decisions.count() > 20 && habits.len() > 2 && policy != "random" {
+            let diverged = tape.iter().any(|input| other.play(input, &mut NoNames).is_err());
+            prop_assert!(diverged, "another policy would have decided the same");
+        }
+    }
+}
+
+fn quick(server: u32) -> Habit {
+    Habit { took_ms: 1, answer: Answer::Usual, server, crawl_delay_s: 0, has_name: true }
+}
+
+#[test]
+fn the_budget_is_spent_when_hosts_allow_it() {
+    let habits: Vec<Habit> = (0..4).map(quick).collect();
+    let pages = run(&habits, "uniform", 1.0, Span::MINUTE.times(10));
+    assert!((590..=602).contains(&pages), "{pages} pages at 1/s in 600 s");
+}
+
+#[test]
+fn politeness_outranks_the_budget() {
+    let habits: Vec<Habit> = (0..4).map(quick).collect();
+    let pages = run(&habits, "uniform", 1_000.0, Span::MINUTE.times(10));
+    // A page a second of each of four hosts, a little less for the looks in between.
+    assert!((2_000..=2_400).contains(&pages), "{pages} pages");
+}
+
+#[test]
+fn hosts_behind_one_address_share_its_patience() {
+    let habits: Vec<Habit> = (0..8).map(|_| quick(0)).collect();
+    let pages = run(&habits, "uniform", 1_000.0, Span::MINUTE.times(10));
+    assert!((900..=1_200).contains(&pages), "{pages} pages at two a second");
+}
+
+#[test]
+fn a_slow_host_does_not_hold_up_the_others() {
+    let mut habits: Vec<Habit> = (0..3).map(quick).collect();
+    let alone = run(&habits, "uniform", 1_000.0, Span::MINUTE.times(10));
+    habits.push(Habit { took_ms: 60_000, server: 3, ..quick(3) });
+    let beside = run(&habits, "uniform", 1_000.0, Span::MINUTE.times(10));
+    assert!(beside >= alone, "{beside} pages beside a slow host, {alone} without");
+}
+
+#[test]
+fn a_name_that_does_not_resolve_frees_its_host_and_its_allowance() {
+    let mut frontier = frontier("bfs", 1.0);
+    let host = frontier.add_host(HostMemo::default());
+    discover(&mut frontier, 0, host);
+    assert_eq!(frontier.next(NOW), Next::Do(Command::Resolve(host)));
+    frontier.given_up(host, Some((Answer::Nothing, Span::SECOND)), NOW);
+    assert_eq!(frontier.activity(), (0, 0));
+    assert_eq!(frontier.pacer.next(), NOW);
+    assert!(frontier.memo(host).opens > NOW, "it rests before the next try");
+}

@@ -1,0 +1,217 @@
+//! Which URLs are not worth knowing: traps that a site lays without meaning to.
+//!
+//! Everything here is judged from the address alone, before a page gets a
+//! number; what is dropped is counted under its reason, never silently. The
+//! canonical form has already taken session and tracking parameters away.
+
+use std::fmt;
+
+use tidewatch_core::url::CanonicalUrl;
+
+/// What an operator tolerates in an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tolerance {
+    /// Path segments.
+    pub segments: usize,
+    /// Times that one segment may stand in a path.
+    pub repeats: usize,
+    /// Query parameters.
+    pub parameters: usize,
+    /// Links from a seed to the page.
+    pub depth: u16,
+    /// Pages known of one host.
+    pub pages_per_host: u32,
+    /// Years that a calendar may reach into the future and the past.
+    pub calendar_years: u16,
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Tolerance {
+            segments: 24,
+            repeats: 3,
+            parameters: 12,
+            depth: 64,
+            pages_per_host: 1_000_000,
+            calendar_years: 2,
+        }
+    }
+}
+
+/// Why an address was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dropped {
+    /// Too many path segments.
+    DeepPath,
+    /// A path segment stands in the path too often: a relative link gone wrong.
+    RepeatedSegment,
+    /// Too many query parameters: a search form's combinations.
+    ManyParameters,
+    /// Too many links away from any seed.
+    FarFromSeed,
+    /// The host has as many pages as it may.
+    HostFull,
+    /// A calendar that goes on for ever.
+    Calendar,
+}
+
+impl Dropped {
+    /// Every reason.
+    pub const ALL: [Dropped; 6] = [
+        Dropped::DeepPath,
+        Dropped::RepeatedSegment,
+        Dropped::ManyParameters,
+        Dropped::FarFromSeed,
+        Dropped::HostFull,
+        Dropped::Calendar,
+    ];
+
+    /// The name that counters and logs use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dropped::DeepPath => "deep-path",
+            Dropped::RepeatedSegment => "repeated-segment",
+            Dropped::ManyParameters => "many-parameters",
+            Dropped::FarFromSeed => "far-from-seed",
+            Dropped::HostFull => "host-full",
+            Dropped::Calendar => "calendar",
+        }
+    }
+}
+
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where an address was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Links from a seed.
+    pub depth: u16,
+    /// Pages already known of its host.
+    pub host_pages: u32,
+    /// The present year.
+    pub year: u16,
+}
+
+impl Tolerance {
+    /// Whether the address may become a page.
+    pub fn judge(&self, url: &CanonicalUrl, found: Found) -> Result<(), Dropped> {
+        if found.depth > self.depth {
+            return Err(Dropped::FarFromSeed);
+        }
+        if found.host_pages >= self.pages_per_host {
+            return Err(Dropped::HostFull);
+        }
+        self.judge_path(url.path())?;
+        if url.query().is_some_and(|query| query.split('&').count() > self.parameters) {
+            return Err(Dropped::ManyParameters);
+        }
+        if self.is_endless_calendar(url, found.year) {
+            return Err(Dropped::Calendar);
+        }
+        Ok(())
+    }
+
+    fn judge_path(&self, path: &str) -> Result<(), Dropped> {
+        let segments = || path.split('/').filter(|segment| !segment.is_empty());
+        if segments().count() > self.segments {
+            return Err(Dropped::DeepPath);
+        }
+        let is_repeated = |segment| segments().filter(|&s| s == segment).count() > self.repeats;
+        if segments().any(is_repeated) { Err(Dropped::RepeatedSegment) } else { Ok(()) }
+    }
+
+    /// A year and a month, side by side, far from today: `/2093/04/`,
+    /// `month=2093-04`, `year=2093&month=4`. Past years count only where the
+    /// address is a query, since old articles have old dates in their paths.
+    fn is_endless_calendar(&self, url: &CanonicalUrl, year: u16) -> bool {
+        let far_future = |y: u16| y > year.saturating_add(self.calendar_years);
+        let far_past = |y: u16| y < year.saturating_sub(10 * self.calendar_years);
+        let in_path = years_with_month(url.path()).any(far_future);
+        let query = url.query().unwrap_or_default();
+        in_path || years_with_month(query).any(|y| far_future(y) || far_past(y))
+    }
+}
+
+/// What may stand between a year and its month.
+const BETWEEN: [&str; 7] = ["-", "/", ".", "_", "&month=", "&m=", "&mon="];
+
+/// Numbers of four digits that are followed by what reads as their month.
+fn years_with_month(text: &str) -> impl Iterator<Item = u16> {
+    let starts = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at);
+    let goes_on = |c: char| c.is_ascii_digit() || c == '%';
+    let starts = starts.filter(move |&at| !text[..at].ends_with(goes_on));
+    starts.filter_map(|at| {
+        let (year, rest) = number(&text[at..]);
+        let rest = BETWEEN.iter().find_map(|between| rest.strip_prefix(between))?;
+        let month: u8 = number(rest).0.parse().ok()?;
+        let is_date = year.len() == 4 && (1..=12).contains(&month);
+        is_date.then(|| year.parse().ok()).flatten()
+    })
+}
+
+/// The digits that `text` begins with, and the rest.
+fn number(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Found = Found { depth: 1, host_pages: 10, year: 2026 };
+
+    fn judge(url: &str) -> Result<(), Dropped> {
+        let url = CanonicalUrl::parse(url).expect("a good URL");
+        Tolerance::default().judge(&url, HERE)
+    }
+
+    #[test]
+    fn ordinary_addresses_pass() {
+        for url in [
+            "https://a.example/",
+            "https://a.example/news/2026/11/a-story.html?page=2",
+            "https://a.example/archive/1998/04/12/",
+            "https://a.example/a/b/a/b/a",
+            "https://a.example/item?id=1066&size=12",
+            "https://a.example/item/20930/4",
+            "https://a.example/%2093/04",
+        ] {
+            assert_eq!(judge(url), Ok(()), "{url}");
+        }
+    }
+
+    #[test]
+    fn traps_are_named() {
+        let numbers: Vec<String> = (0..30).map(|n| n.to_string()).collect();
+        let deep = format!("https://a.example/{}", numbers.join("/"));
+        let wide = format!(
+            "https://a.example/s?{}",
+            (0..20).map(|n| format!("k{n}={n}")).collect::<Vec<_>>().join("&")
+        );
+        for (url, reason) in [
+            (deep.as_str(), Dropped::DeepPath),
+            (wide.as_str(), Dropped::ManyParameters),
+            ("https://a.example/en/en/en/en/x", Dropped::RepeatedSegment),
+            ("https://a.example/events/2093/04/", Dropped::Calendar),
+            ("https://a.example/cal?year=2093&month=4", Dropped::Calendar),
+            ("https://a.example/cal?month=1901-04", Dropped::Calendar),
+        ] {
+            assert_eq!(judge(url), Err(reason), "{url}");
+        }
+    }
+
+    #[test]
+    fn depth_and_host_size_are_bounded() {
+        let url = CanonicalUrl::parse("https://a.example/").expect("a good URL");
+        let rules = Tolerance::default();
+        let far = Found { depth: rules.depth + 1, ..HERE };
+        assert_eq!(rules.judge(&url, far), Err(Dropped::FarFromSeed));
+        let full = Found { host_pages: rules.pages_per_host, ..HERE };
+        assert_eq!(rules.judge(&url, full), Err(Dropped::HostFull));
+    }
+}

@@ -1,0 +1,266 @@
+//! The tape: everything that was ever put into a [`Frontier`], in order.
+//!
+//! A frontier reads no clock and draws no ambient randomness, so its whole
+//! state follows from what it was told. The crawler writes every input to its
+//! store; at the next start, and in the lab, playing the tape brings the same
+//! frontier back and takes the same decisions again. A decision is on the tape
+//! too, so that a replay can be checked against it.
+
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{
+    Asked, Content, Discovery, Event, FetchKind, HostId, Interest, LinkSeen, Observation, Outcome,
+    PageId, PageKey, Rate, Signal, Span, Time,
+};
+
+use crate::{Answer, Command, Frontier, HostMemo, Next, RobotsRead, ServerId};
+
+/// One input. What a page's address is stands in the store's table of pages,
+/// in the order of their numbers, and not here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Input {
+    /// The next host became known.
+    Host,
+    /// The next page became known.
+    Page {
+        /// Its host.
+        host: HostId,
+        /// When.
+        at: Time,
+        /// The page whose link named it.
+        via: Option<PageId>,
+        /// Whether it is watched for new links.
+        is_source: bool,
+        /// Importance given from outside.
+        weight: f64,
+    },
+    /// A fetch ended, as the policy hears it.
+    Fetched(Fetched),
+    /// The search log was read.
+    Log(Vec<Interest>),
+    /// The queries of the search log were read.
+    Queries(Vec<Query>),
+    /// A hint came in.
+    Hint {
+        /// The page hinted at.
+        page: PageId,
+        /// When.
+        at: Time,
+        /// Which kind.
+        kind: String,
+    },
+    /// The budget changed, in fetches per second.
+    Budget {
+        /// The new one.
+        budget: Rate,
+        /// When.
+        at: Time,
+    },
+    /// A host's name was resolved.
+    Resolved {
+        /// The host.
+        host: HostId,
+        /// Its address's number.
+        server: ServerId,
+        /// Until when that holds.
+        good_until: Time,
+        /// When.
+        at: Time,
+    },
+    /// A host's robots.txt was read.
+    Robots {
+        /// The host.
+        host: HostId,
+        /// What it said.
+        read: RobotsRead,
+        /// When.
+        at: Time,
+    },
+    /// A page request ended, as politeness sees it.
+    Left {
+        /// The host.
+        host: HostId,
+        /// How it went.
+        answer: Answer,
+        /// How long it took.
+        took: Span,
+        /// When.
+        at: Time,
+    },
+    /// A job ended without a page request.
+    GivenUp {
+        /// The host.
+        host: HostId,
+        /// The request that decided it, if any, and how long it took.
+        answer: Option<(Answer, Span)>,
+        /// When.
+        at: Time,
+    },
+    /// A host was closed.
+    Closed {
+        /// The host.
+        host: HostId,
+        /// Until when.
+        until: Time,
+    },
+    /// The frontier was asked what to do, and its policy had a say.
+    Asked {
+        /// When.
+        at: Time,
+        /// What it decided.
+        decided: Option<Command>,
+    },
+    /// The crawler started again: whatever was under way is lost.
+    Resumed {
+        /// When.
+        at: Time,
+    },
+}
+
+/// What users asked, owned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Query {
+    /// The words.
+    pub words: String,
+    /// How often.
+    pub count: f64,
+    /// How much of the need is unmet.
+    pub need: f64,
+}
+
+/// A fetch that ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fetched {
+    /// The page.
+    pub page: PageId,
+    /// When.
+    pub at: Time,
+    /// What for.
+    pub kind: FetchKind,
+    /// The successful fetch before.
+    pub previous: Option<Time>,
+    /// What came back.
+    pub outcome: Came,
+}
+
+/// What came back, owned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Came {
+    /// A page.
+    Content {
+        /// Whether a reader would see a difference.
+        changed: Option<bool>,
+        /// When the server says that it changed.
+        last_modified: Option<Time>,
+        /// Smallest fragment hashes.
+        sketch: Vec<u64>,
+        /// Links, in page order.
+        links: Vec<LinkSeen>,
+        /// The words of each link.
+        anchors: Vec<String>,
+    },
+    /// Nothing, for good.
+    Gone,
+    /// Nothing that tells; the reason's number in the caller's list.
+    Failed(u16),
+}
+
+/// A tape that this frontier could not have played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the tape does not fit: at {at} it says that {then:?} was decided, but the policy now decides \
+     {now:?}; it was recorded with another policy or version"
+)]
+pub struct Diverged {
+    at: Time,
+    then: Option<Command>,
+    now: Option<Command>,
+}
+
+/// What a tape leaves out: addresses and names of reasons.
+pub trait Names {
+    /// The address of the next page on the tape.
+    fn next_url(&mut self) -> String;
+    /// The name of a reason.
+    fn reason(&self, number: u16) -> &'static str;
+}
+
+impl Frontier {
+    /// Plays one input. A decision is taken again and must come out the same.
+    pub fn play(&mut self, input: &Input, names: &mut dyn Names) -> Result<(), Diverged> {
+        match *input {
+            Input::Host => {
+                self.add_host(HostMemo::default());
+            }
+            Input::Page { host, at, via, is_source, weight } => {
+                let (page, url) = (self.next_page(), names.next_url());
+                let (key, url) = (PageKey::of(&url), url.as_str());
+                let is_held = false;
+                self.learn(&Event::Discovered(Discovery {
+                    page,
+                    host,
+                    key,
+                    url,
+                    at,
+                    via,
+                    is_source,
+                    is_held,
+                    weight,
+                }));
+            }
+            Input::Fetched(ref fetched) => self.learn_fetched(fetched, names),
+            Input::Log(ref log) => self.learn(&Event::Log(log)),
+            Input::Queries(ref queries) => {
+                let asked: Vec<Asked<'_>> = queries.iter().map(Query::asked).collect();
+                self.learn(&Event::Asked(&asked));
+            }
+            Input::Hint { page, at, ref kind } => {
+                self.learn(&Event::Hinted(Signal { page, at, kind }));
+            }
+            Input::Budget { budget, at } => self.set_budget(budget, at),
+            Input::Resolved { host, server, good_until, at } => {
+                self.resolved(host, server, good_until, at);
+            }
+            Input::Robots { host, read, at } => self.robots_read(host, &read, at),
+            Input::Left { host, answer, took, at } => self.fetched(host, answer, took, at),
+            Input::GivenUp { host, answer, at } => self.given_up(host, answer, at),
+            Input::Closed { host, until } => self.close(host, until),
+            Input::Asked { at, decided } => return self.ask_again(at, decided),
+            Input::Resumed { at } => self.resume(at),
+        }
+        Ok(())
+    }
+
+    fn learn_fetched(&mut self, fetched: &Fetched, names: &dyn Names) {
+        let words: Vec<&str>;
+        let outcome = match &fetched.outcome {
+            Came::Content { changed, last_modified, sketch, links, anchors } => {
+                words = anchors.iter().map(String::as_str).collect();
+                Outcome::Fetched(Content {
+                    changed: *changed,
+                    last_modified: *last_modified,
+                    sketch,
+                    links,
+                    anchors: &words,
+                })
+            }
+            Came::Gone => Outcome::Gone,
+            Came::Failed(number) => Outcome::Failed(names.reason(*number)),
+        };
+        let Fetched { page, at, kind, previous, .. } = *fetched;
+        self.learn(&Event::Fetched(Observation { page, at, kind, previous, outcome }));
+    }
+
+    fn ask_again(&mut self, at: Time, then: Option<Command>) -> Result<(), Diverged> {
+        let now = match self.next(at) {
+            Next::Do(command) => Some(command),
+            Next::Wait(_) => None,
+        };
+        if now == then { Ok(()) } else { Err(Diverged { at, then, now }) }
+    }
+}
+
+impl Query {
+    fn asked(&self) -> Asked<'_> {
+        Asked { words: &self.words, count: self.count, need: self.need }
+    }
+}

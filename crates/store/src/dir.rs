@@ -1,0 +1,75 @@
+//! One process to a directory, one format to a version.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use crate::StoreError;
+
+/// Counts up whenever what is written changes its meaning.
+const FORMAT: u32 = 1;
+
+/// The right to use a directory, as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    _lock: File,
+}
+
+impl Claim {
+    /// Takes the directory, made if it is not there.
+    pub(crate) fn take(dir: &Path) -> Result<Claim, StoreError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| StoreError::Io { path, source }
+        };
+        fs::create_dir_all(dir).map_err(failed(dir))?;
+        let format = dir.join("format");
+        let is_new = !fs::exists(&format).map_err(failed(&format))?;
+        if is_new && has_other_files(dir).map_err(failed(dir))? {
+            return Err(StoreError::NotACrawl { dir: dir.to_owned() });
+        }
+        let path = dir.join("lock");
+        let lock = File::create(&path).map_err(failed(&path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse { dir: dir.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(StoreError::Io { path, source }),
+        }
+        if is_new {
+            write_format(&format).map_err(failed(&format))?;
+        }
+        let found = fs::read_to_string(&format).map_err(failed(&format))?;
+        if found.trim() != FORMAT.to_string() {
+            let found = found.trim().chars().take(40).collect();
+            return Err(StoreError::OtherFormat { dir: dir.to_owned(), found, ours: FORMAT });
+        }
+        Ok(Claim { _lock: lock })
+    }
+}
+
+/// Whether something lies there that a crawl that died at birth did not leave.
+fn has_other_files(dir: &Path) -> io::Result<bool> {
+    for file in fs::read_dir(dir)? {
+        let name = file?.file_name();
+        if name != "lock" && name != "format.new" {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn write_format(path: &Path) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
+    writeln!(file, "{FORMAT}")?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}
+
+/// Bytes that are free on the disk of `dir` for ordinary users.
+pub fn free_bytes(dir: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(dir)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}

@@ -1,0 +1,192 @@
+//! Durable state: pages, hosts, seen URLs, the tape, the newest copies.
+//!
+//! # What lies where
+//!
+//! ```text
+//! DIR/lock     held by the one process that uses the directory
+//! DIR/format   the version of everything below
+//! DIR/db/      tables: pages, copies, hosts, tape, meta
+//! DIR/sieve/   fingerprints of all known URLs, an index of the table of pages
+//! ```
+//!
+//! # The life of a fetch
+//!
+//! What a fetch brought (new pages and hosts, the copy, the tape's new inputs)
+//! is collected in a [`Batch`] and committed as one: after a crash all of it is
+//! there or nothing. Batches are committed in order, so the tape that is there
+//! is a prefix of the tape that was. A commit survives the process; with
+//! [`Store::sync`] it survives the machine too, and only then may a page be
+//! reported as stored.
+
+mod dir;
+mod error;
+mod rows;
+pub mod sieve;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use tidewatch_core::{HostId, PageId};
+use tidewatch_frontier::tape::Input;
+
+use self::dir::Claim;
+pub use self::dir::free_bytes;
+pub use self::error::StoreError;
+pub use self::rows::{Batch, CopyRow, HostRow, PageRow, Place, RobotsRow};
+use self::sieve::{Fingerprint, Sieve};
+pub use self::tables::Tables;
+
+/// How much memory a store may use for itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Cache of the tables' blocks, bytes.
+    pub cache: u64,
+    /// Recent entries of the sieve, bytes.
+    pub sieve: usize,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { cache: 64 << 20, sieve: 128 << 20 }
+    }
+}
+
+/// The state of a crawl in one directory.
+pub struct Store {
+    dir: PathBuf,
+    tables: Tables,
+    sieve: Sieve,
+    hosts: FxHashMap<Box<str>, HostId>,
+    next_page: PageId,
+    /// Pages before this one are committed.
+    committed: PageId,
+    // Given up last, when the tables are closed.
+    _claim: Claim,
+}
+
+impl Store {
+    /// Opens the directory, or makes a new crawl in it.
+    pub fn open(dir: &Path, memory: Memory) -> Result<Store, StoreError> {
+        let claim = Claim::take(dir)?;
+        let tables = Tables::open(&dir.join("db"), memory.cache)?;
+        let io = |source| StoreError::Io { path: dir.join("sieve"), source };
+        let mut sieve = Sieve::open(&dir.join("sieve"), memory.sieve).map_err(io)?;
+        let next_page = tables.next_page()?;
+        if sieve.covers() > next_page {
+            // The tables were put back from an older copy: make the index again.
+            std::fs::remove_dir_all(dir.join("sieve")).map_err(io)?;
+            sieve = Sieve::open(&dir.join("sieve"), memory.sieve).map_err(io)?;
+        }
+        let mut hosts = FxHashMap::default();
+        let mut origins = Vec::new();
+        for row in tables.hosts() {
+            let (host, row) = row?;
+            origins.push(row.origin.clone());
+            hosts.insert(row.origin.into_boxed_str(), host);
+        }
+        let mut store = Store {
+            dir: dir.to_owned(),
+            tables,
+            sieve,
+            hosts,
+            next_page,
+            committed: next_page,
+            _claim: claim,
+        };
+        store.fill_sieve(&origins)?;
+        Ok(store)
+    }
+
+    /// Adds the pages that the sieve's runs do not cover.
+    fn fill_sieve(&mut self, origins: &[String]) -> Result<(), StoreError> {
+        for row in self.tables.pages_from(self.sieve.covers()) {
+            let (page, row) = row?;
+            let damaged = || StoreError::Damaged { table: "pages", key: u64::from(page.0) };
+            let origin = origins.get(row.host.index()).ok_or_else(damaged)?;
+            let url = format!("{origin}{}", row.path);
+            self.sieve.add(Fingerprint::of(&url), page);
+            if self.sieve.is_full() {
+                self.sieve.spill(page).map_err(|source| self.sieve_error(source))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sieve_error(&self, source: std::io::Error) -> StoreError {
+        StoreError::Io { path: self.dir.join("sieve"), source }
+    }
+
+    /// Where the crawl's files are.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Pages known, committed or not.
+    pub const fn pages(&self) -> u32 {
+        self.next_page.0
+    }
+
+    /// Hosts known, committed or not.
+    pub fn hosts(&self) -> u32 {
+        self.hosts.len() as u32
+    }
+
+    /// The page of a URL, if it has been seen.
+    pub fn page_of(&self, url: &str) -> Result<Option<PageId>, StoreError> {
+        self.sieve.get(Fingerprint::of(url)).map_err(|source| self.sieve_error(source))
+    }
+
+    /// The host of an origin such as `https://a.example`, if it is known.
+    pub fn host_of(&self, origin: &str) -> Option<HostId> {
+        self.hosts.get(origin).copied()
+    }
+
+    /// Gives the next host its number; `batch` carries it to the disk.
+    pub fn add_host(&mut self, row: HostRow, batch: &mut Batch) -> HostId {
+        let host = HostId(self.hosts.len() as u32);
+        self.hosts.insert(row.origin.clone().into_boxed_str(), host);
+        batch.hosts.insert(host, row);
+        host
+    }
+
+    /// Gives the next page its number; `batch` carries it to the disk. The
+    /// page's URL is `url`, and it has not been seen before.
+    pub fn add_page(
+        &mut self,
+        url: &str,
+        row: PageRow,
+        batch: &mut Batch,
+    ) -> Result<PageId, StoreError> {
+        if self.sieve.is_full() {
+            self.sieve.spill(self.committed).map_err(|source| self.sieve_error(source))?;
+        }
+        let page = self.next_page;
+        self.next_page = PageId(page.0.checked_add(1).ok_or(StoreError::TooManyPages)?);
+        self.sieve.add(Fingerprint::of(url), page);
+        batch.pages.push((page, row));
+        Ok(page)
+    }
+
+    /// Tells that all pages before `page` are committed, so that the sieve may spill them.
+    pub fn note_committed(&mut self, page: PageId) {
+        self.committed = self.committed.max(page);
+    }
+
+    /// The tables, for reading and for a thread that commits.
+    pub const fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Plays the whole tape back.
+    pub fn tape(&self) -> impl Iterator<Item = Result<Input, StoreError>> {
+        self.tables.tape()
+    }
+
+    /// Waits until the sieve's background work is done.
+    pub fn settle(&mut self) -> Result<(), StoreError> {
+        self.sieve
+            .settle()
+            .map_err(|source| StoreError::Io { path: self.dir.join("sieve"), source })
+    }
+}

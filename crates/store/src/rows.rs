@@ -1,0 +1,127 @@
+//! Rows of the tables, and batches of them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{HostId, PageId, Span, Time};
+use tidewatch_frontier::tape::Input;
+
+/// A page's address and how it was found. Never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageRow {
+    /// Its host.
+    pub host: HostId,
+    /// Path and query; the origin is the host's.
+    pub path: String,
+    /// Links from a seed.
+    pub depth: u16,
+}
+
+/// Where a response lies in the archive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The file's number.
+    pub file: u32,
+    /// The record's first byte.
+    pub offset: u64,
+    /// The record's compressed length.
+    pub bytes: u32,
+}
+
+/// The newest copy of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyRow {
+    /// When it was last fetched or confirmed.
+    pub at: Time,
+    /// When its content last changed, as far as was seen.
+    pub changed_at: Time,
+    /// Status of the answer.
+    pub status: u16,
+    /// ETag, for conditional requests.
+    pub etag: Option<String>,
+    /// Last-Modified as sent, for conditional requests.
+    pub last_modified: Option<String>,
+    /// Hash of what a reader sees.
+    pub identity: u64,
+    /// Digest of the payload, for revisit records.
+    pub digest: [u8; 20],
+    /// The smallest fragment hashes.
+    pub sketch: Vec<u64>,
+    /// Links shown, in page order.
+    pub links: Vec<PageId>,
+    /// Times that it was fetched.
+    pub visits: u32,
+    /// Times that it was seen to have changed.
+    pub changes: u32,
+    /// Where the response with this content lies.
+    pub place: Place,
+}
+
+/// What a host's robots.txt said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RobotsRow {
+    /// Status of the answer.
+    pub status: u16,
+    /// The file, as far as it counts.
+    pub body: Vec<u8>,
+    /// When it was read.
+    pub at: Time,
+    /// Until when it holds.
+    pub good_until: Time,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostRow {
+    /// Scheme, name and port, such as `https://a.example`.
+    pub origin: String,
+    /// Its robots.txt, once read.
+    pub robots: Option<RobotsRow>,
+    /// Crawl-delay that it asks for.
+    pub crawl_delay: Span,
+    /// Pages known of it.
+    pub pages: u32,
+}
+
+/// Rows that are committed together.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// New pages, in the order of their numbers.
+    pub pages: Vec<(PageId, PageRow)>,
+    /// New or changed copies.
+    pub copies: BTreeMap<PageId, CopyRow>,
+    /// Pages whose copy is no more.
+    pub gone: Vec<PageId>,
+    /// New or changed hosts.
+    pub hosts: BTreeMap<HostId, HostRow>,
+    /// What the frontier was told, in order.
+    pub tape: Vec<Input>,
+    /// Named facts about the crawl as a whole.
+    pub meta: BTreeMap<String, Vec<u8>>,
+}
+
+impl Batch {
+    /// Whether there is nothing to commit.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+            && self.copies.is_empty()
+            && self.gone.is_empty()
+            && self.hosts.is_empty()
+            && self.tape.is_empty()
+            && self.meta.is_empty()
+    }
+
+    /// Adds a later batch to this one.
+    pub fn append(&mut self, later: Batch) {
+        self.pages.extend(later.pages);
+        for page in &later.gone {
+            self.copies.remove(page);
+        }
+        self.gone.retain(|page| !later.copies.contains_key(page));
+        self.copies.extend(later.copies);
+        self.gone.extend(later.gone);
+        self.hosts.extend(later.hosts);
+        self.tape.extend(later.tape);
+        self.meta.extend(later.meta);
+    }
+}

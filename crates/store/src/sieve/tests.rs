@@ -1,0 +1,102 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn url(number: u32) -> Fingerprint {
+    Fingerprint::of(&format!("https://a.example/{number}"))
+}
+
+fn add(sieve: &mut Sieve, pages: std::ops::Range<u32>) {
+    for page in pages {
+        sieve.add(url(page), PageId(page));
+    }
+}
+
+fn knows(sieve: &Sieve, page: u32) -> bool {
+    sieve.get(url(page)).expect("a readable sieve") == Some(PageId(page))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Whatever the pattern of spills and restarts, what was stored is known
+    /// and nothing else is.
+    #[test]
+    fn it_knows_what_was_added_and_nothing_else(
+        steps in prop::collection::vec((1u32..900, any::<bool>(), any::<bool>()), 1..12),
+    ) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");
+        let mut known = 0;
+        for (count, spill, reopen) in steps {
+            add(&mut sieve, known..known + count);
+            known += count;
+            if spill {
+                // The last few are not stored yet.
+                sieve.spill(PageId(known - count / 3)).expect("a spill");
+            }
+            if reopen {
+                sieve.settle().expect("a merge");
+                sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");
+                let from = sieve.covers().0;
+                add(&mut sieve, from..known);
+            }
+            prop_assert_eq!(sieve.len(), u64::from(known));
+        }
+        prop_assert!((0..known).all(|page| knows(&sieve, page)));
+        prop_assert!((known..known + 500).all(|page| !knows(&sieve, page)));
+    }
+}
+
+#[test]
+fn runs_stay_few() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");
+    for round in 0..64 {
+        add(&mut sieve, round * 100..(round + 1) * 100);
+        sieve.spill(PageId((round + 1) * 100)).expect("a spill");
+        sieve.settle().expect("a merge");
+    }
+    assert!(sieve.runs.len() <= 8, "{} runs after 64 spills", sieve.runs.len());
+    assert!((0..6_400).all(|page| knows(&sieve, page)));
+}
+
+#[test]
+fn a_damaged_run_costs_a_rebuild_and_nothing_else() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");
+    add(&mut sieve, 0..1_000);
+    sieve.spill(PageId(1_000)).expect("a spill");
+    let path = sieve.runs[0].path.clone();
+    drop(sieve);
+    let whole = std::fs::read(&path).expect("the run");
+    for cut in [0, 10, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..cut]).expect("a write");
+        let mut sieve = Sieve::open(dir.path(), 1 << 20).expect("opens all the same");
+        assert_eq!(sieve.covers(), PageId(0), "everything is to be added again");
+        add(&mut sieve, 0..1_000);
+        assert!(knows(&sieve, 999));
+        std::fs::write(&path, &whole).expect("a write");
+    }
+}
+
+#[test]
+fn a_spill_in_the_middle_of_a_merge_is_kept() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");
+    for round in 0..40 {
+        add(&mut sieve, round * 50..(round + 1) * 50);
+        sieve.spill(PageId((round + 1) * 50)).expect("a spill");
+    }
+    assert!((0..2_000).all(|page| knows(&sieve, page)), "before the merge ends");
+    sieve.settle().expect("a merge");
+    assert!((0..2_000).all(|page| knows(&sieve, page)), "and after");
+    let files: BTreeSet<_> = std::fs::read_dir(dir.path())
+        .expect("a directory")
+        .map(|file| file.expect("a file").file_name())
+        .filter(|name| name.to_string_lossy().starts_with("run-"))
+        .collect();
+    assert_eq!(files.len(), sieve.runs.len(), "merged runs are removed");
+}

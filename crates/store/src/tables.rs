@@ -1,0 +1,171 @@
+//! The tables on the storage engine.
+
+use std::path::Path;
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tidewatch_core::{HostId, PageId};
+use tidewatch_frontier::tape::Input;
+
+use crate::{Batch, CopyRow, HostRow, PageRow, StoreError};
+
+/// Tables that threads share. Cloning is cheap.
+#[derive(Clone)]
+pub struct Tables {
+    db: Database,
+    pages: Keyspace,
+    copies: Keyspace,
+    hosts: Keyspace,
+    tape: Keyspace,
+    meta: Keyspace,
+}
+
+type Row<K, V> = Result<(K, V), StoreError>;
+
+impl Tables {
+    pub(crate) fn open(path: &Path, cache: u64) -> Result<Tables, StoreError> {
+        let db = Database::builder(path).cache_size(cache).worker_threads(1).open()?;
+        let table = |name| db.keyspace(name, KeyspaceCreateOptions::default);
+        Ok(Tables {
+            pages: table("pages")?,
+            copies: table("copies")?,
+            hosts: table("hosts")?,
+            tape: table("tape")?,
+            meta: table("meta")?,
+            db,
+        })
+    }
+
+    /// Commits a batch as one. It survives this process from now on.
+    pub fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+        let mut rows = self.db.batch();
+        for (page, row) in &batch.pages {
+            rows.insert(&self.pages, page.0.to_be_bytes(), encode(row));
+        }
+        for page in &batch.gone {
+            rows.remove(&self.copies, page.0.to_be_bytes());
+        }
+        for (page, row) in &batch.copies {
+            rows.insert(&self.copies, page.0.to_be_bytes(), encode(row));
+        }
+        for (host, row) in &batch.hosts {
+            rows.insert(&self.hosts, host.0.to_be_bytes(), encode(row));
+        }
+        if !batch.tape.is_empty() {
+            let number = self.next_tape()?;
+            rows.insert(&self.tape, number.to_be_bytes(), encode(&batch.tape));
+        }
+        for (name, value) in &batch.meta {
+            rows.insert(&self.meta, name.as_str(), value.as_slice());
+        }
+        Ok(rows.commit()?)
+    }
+
+    /// Makes everything committed survive the machine.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        Ok(self.db.persist(PersistMode::SyncAll)?)
+    }
+
+    /// A page's address.
+    pub fn page(&self, page: PageId) -> Result<Option<PageRow>, StoreError> {
+        get(&self.pages, "pages", page.0)
+    }
+
+    /// The newest copy of a page.
+    pub fn copy(&self, page: PageId) -> Result<Option<CopyRow>, StoreError> {
+        get(&self.copies, "copies", page.0)
+    }
+
+    /// A host.
+    pub fn host(&self, host: HostId) -> Result<Option<HostRow>, StoreError> {
+        get(&self.hosts, "hosts", host.0)
+    }
+
+    /// A named fact about the crawl.
+    pub fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.meta.get(name)?.map(|value| value.to_vec()))
+    }
+
+    /// Bytes of all tables on disk.
+    pub fn disk_bytes(&self) -> Result<u64, StoreError> {
+        Ok(self.db.disk_space()?)
+    }
+
+    /// Pages from a number on, in order.
+    pub fn pages_from(&self, from: PageId) -> impl Iterator<Item = Row<PageId, PageRow>> {
+        let rows = self.pages.range(from.0.to_be_bytes()..);
+        rows.map(|row| read_row(row, "pages", PageId))
+    }
+
+    /// All copies, in the order of their pages.
+    pub fn copies(&self) -> impl Iterator<Item = Row<PageId, CopyRow>> {
+        self.copies.iter().map(|row| read_row(row, "copies", PageId))
+    }
+
+    /// All hosts, in order.
+    pub fn hosts(&self) -> impl Iterator<Item = Row<HostId, HostRow>> {
+        self.hosts.iter().map(|row| read_row(row, "hosts", HostId))
+    }
+
+    pub(crate) fn next_page(&self) -> Result<PageId, StoreError> {
+        let Some(last) = self.pages.last_key_value() else { return Ok(PageId(0)) };
+        let last = number(&last.key()?, "pages")?;
+        Ok(PageId(last + 1))
+    }
+
+    fn next_tape(&self) -> Result<u64, StoreError> {
+        let Some(last) = self.tape.last_key_value() else { return Ok(0) };
+        let key = last.key()?;
+        let damaged = StoreError::Damaged { table: "tape", key: 0 };
+        let bytes: [u8; 8] = key.as_ref().try_into().map_err(|_| damaged)?;
+        Ok(u64::from_be_bytes(bytes) + 1)
+    }
+
+    pub(crate) fn tape(&self) -> impl Iterator<Item = Result<Input, StoreError>> {
+        let batches = self.tape.iter().enumerate().map(|(at, row)| {
+            let value = row.value()?;
+            decode::<Vec<Input>>(&value, "tape", at as u64)
+        });
+        batches.flat_map(|batch| match batch {
+            Ok(inputs) => inputs.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        })
+    }
+}
+
+fn read_row<K, V: DeserializeOwned>(
+    row: fjall::Guard,
+    table: &'static str,
+    id: fn(u32) -> K,
+) -> Row<K, V> {
+    let (key, value) = row.into_inner()?;
+    let key = number(&key, table)?;
+    Ok((id(key), decode(&value, table, u64::from(key))?))
+}
+
+fn get<V: DeserializeOwned>(
+    table: &Keyspace,
+    name: &'static str,
+    key: u32,
+) -> Result<Option<V>, StoreError> {
+    let value = table.get(key.to_be_bytes())?;
+    value.map(|value| decode(&value, name, u64::from(key))).transpose()
+}
+
+fn number(key: &[u8], table: &'static str) -> Result<u32, StoreError> {
+    let bytes = key.try_into().map_err(|_| StoreError::Damaged { table, key: 0 })?;
+    Ok(u32::from_be_bytes(bytes))
+}
+
+fn encode<T: Serialize + ?Sized>(row: &T) -> Vec<u8> {
+    postcard::to_stdvec(row).expect("rows hold nothing that cannot be encoded")
+}
+
+fn decode<T: DeserializeOwned>(
+    bytes: &[u8],
+    table: &'static str,
+    key: u64,
+) -> Result<T, StoreError> {
+    postcard::from_bytes(bytes).map_err(|_| StoreError::Damaged { table, key })
+}
