@@ -9,7 +9,9 @@ mod estimate;
 mod ids;
 mod lab;
 mod output;
+mod parse;
 mod progress;
+mod robots;
 mod table_in;
 mod table_out;
 mod timetable;
@@ -38,6 +40,10 @@ enum Command {
     /// Try policies on simulated and recorded webs.
     #[command(subcommand)]
     Lab(lab::Command),
+    /// Show what a page, feed or sitemap holds: links, text, entries, forms.
+    Parse(parse::Args),
+    /// Say which URLs a robots.txt allows, and by which line.
+    Robots(robots::Args),
     /// Place crawls on the slots of crawlers, each as near its ideal time as can be.
     Timetable(timetable::Args),
     /// Show the canonical form, SURT key, host and registrable domain of URLs.
@@ -50,6 +56,8 @@ fn main() -> ExitCode {
         Command::Estimate(args) => estimate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(command) => lab::run(command),
+        Command::Parse(args) => parse::run(&args),
+        Command::Robots(args) => robots::run(&args),
         Command::Timetable(args) => timetable::run(&args),
         Command::Url(args) => url::run(&args),
     };

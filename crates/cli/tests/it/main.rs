@@ -6,5 +6,6 @@ mod bad_tables;
 mod bad_traces;
 mod golden;
 mod lab;
+mod looking_inside;
 mod science;
 mod tool;

@@ -62,7 +62,7 @@ pub(super) fn decode_text(mut run: &str, mut on_text: impl FnMut(&str)) {
 }
 
 /// The value of an attribute with references decoded.
-pub(super) fn decode_attribute(value: &str) -> Cow<'_, str> {
+pub(crate) fn decode_attribute(value: &str) -> Cow<'_, str> {
     if memchr(b'&', value.as_bytes()).is_none() {
         return Cow::Borrowed(value);
     }

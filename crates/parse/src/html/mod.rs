@@ -19,6 +19,7 @@ mod scanner;
 pub mod stack;
 mod tag;
 
+pub(crate) use entity::decode_attribute;
 pub use name::{Name, names};
 pub use scanner::scan;
 pub use stack::{DEPTH_CAP, is_block};

@@ -1,0 +1,203 @@
+//! `tidewatch parse`: what a page, feed or sitemap holds.
+
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde::Serialize;
+use tidewatch_core::url::Base;
+use tidewatch_parse::{
+    charset,
+    feed::Feed,
+    html::{self, Name, Tag, Visitor, names},
+    links::{Guess, Links, Page, guess_language},
+    sitemap::{self, Sitemap},
+};
+
+use crate::output;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: tidewatch parse page.html --url https://example.com/ --json")]
+pub(crate) struct Args {
+    /// The document, or - for standard input.
+    file: PathBuf,
+    /// Its address, against which links are resolved.
+    #[arg(long)]
+    url: String,
+    /// What it is; told by its first bytes otherwise.
+    #[arg(long = "as", value_enum)]
+    kind: Option<Kind>,
+    /// Product token of the crawler, which meta elements may name.
+    #[arg(long, default_value = "Tidewatch")]
+    agent: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Kind {
+    Html,
+    Feed,
+    Sitemap,
+}
+
+/// Names of the JSON output; only what the document is has a value.
+#[derive(Serialize, Default)]
+struct Answer {
+    kind: &'static str,
+    #[serde(flatten)]
+    page: Option<Page>,
+    encoding: Option<&'static str>,
+    language_guess: Option<Guess>,
+    text: Option<String>,
+    feed: Option<Feed>,
+    sitemap: Option<Sitemap>,
+}
+
+/// The text that a reader sees, one block a line.
+#[derive(Default)]
+struct Text {
+    text: String,
+    hidden: u32,
+}
+
+impl Visitor for Text {
+    fn open(&mut self, tag: &Tag<'_>) {
+        if !tag.is_leaf && is_hidden(tag.name) {
+            self.hidden += 1;
+        }
+        if ends_line(tag.name) {
+            self.text.push('\n');
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.hidden == 0 {
+            self.text.push_str(text);
+        }
+    }
+
+    fn close(&mut self, name: Name) {
+        if is_hidden(name) {
+            self.hidden = self.hidden.saturating_sub(1);
+        }
+        if ends_line(name) {
+            self.text.push('\n');
+        }
+    }
+}
+
+fn ends_line(name: Name) -> bool {
+    let is_own =
+        matches!(name, names::P | names::LI | names::BR | names::TR | names::TD | names::TH);
+    is_own || html::is_block(name)
+}
+
+fn is_hidden(name: Name) -> bool {
+    matches!(name, names::TITLE | names::TEMPLATE | names::NOSCRIPT)
+}
+
+impl Text {
+    fn lines(&self) -> String {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<_> = self.text.lines().map(words).filter(|line| !line.is_empty()).collect();
+        lines.join("\n")
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let base = Base::parse(&args.url)
+        .map_err(|refused| anyhow!("{} cannot be the document's address: {refused}", args.url))?;
+    let bytes = read(&args.file)?;
+    let kind = args.kind.unwrap_or_else(|| looks_like(&bytes));
+    let refused = |why| anyhow!("cannot read {}: {why}", args.file.display());
+    let answer = match kind {
+        Kind::Html => html_answer(&bytes, &base, &args.agent),
+        Kind::Feed => {
+            let feed = Feed::parse(&bytes, None).map_err(refused)?;
+            Answer { kind: "feed", feed: Some(feed), ..Answer::default() }
+        }
+        Kind::Sitemap => {
+            let sitemap = Sitemap::parse(&bytes, None).map_err(refused)?;
+            Answer { kind: "sitemap", sitemap: Some(sitemap), ..Answer::default() }
+        }
+    };
+    if args.json {
+        return output::print(&(serde_json::to_string(&answer)? + "\n"));
+    }
+    output::print(&plain(&answer))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    let limit = sitemap::MAX_BYTES as u64 + 1;
+    let mut bytes = Vec::new();
+    let why = || format!("cannot read {}", file.display());
+    if file.as_os_str() == "-" {
+        std::io::stdin().lock().take(limit).read_to_end(&mut bytes).with_context(why)?;
+    } else {
+        let opened = std::fs::File::open(file);
+        opened.with_context(why)?.take(limit).read_to_end(&mut bytes).with_context(why)?;
+    }
+    if bytes.len() > sitemap::MAX_BYTES {
+        bail!("{} has more than {} bytes", file.display(), sitemap::MAX_BYTES);
+    }
+    Ok(bytes)
+}
+
+/// By the first element: roots of feeds and sitemaps are theirs alone.
+fn looks_like(bytes: &[u8]) -> Kind {
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        return Kind::Sitemap;
+    }
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).to_ascii_lowercase();
+    let has = |marks: &[&str]| marks.iter().any(|mark| head.contains(mark));
+    if has(&["<urlset", "<sitemapindex", ":urlset", ":sitemapindex"]) {
+        Kind::Sitemap
+    } else if has(&["<rss", "<rdf:rdf", "<feed", "jsonfeed.org/version"]) && !has(&["<html"]) {
+        Kind::Feed
+    } else {
+        Kind::Html
+    }
+}
+
+fn html_answer(bytes: &[u8], base: &Base, agent: &str) -> Answer {
+    let decoded = charset::decode(bytes, None);
+    let mut visitors = (Links::new(agent), Text::default());
+    html::scan(&decoded.text, &mut visitors);
+    let (links, text) = visitors;
+    let text = text.lines();
+    Answer {
+        kind: "html",
+        page: Some(links.finish(base)),
+        encoding: Some(decoded.encoding.name()),
+        language_guess: guess_language(&text),
+        text: Some(text),
+        ..Answer::default()
+    }
+}
+
+fn plain(answer: &Answer) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(out, "{name:<10} {value}");
+    };
+    if let Some(page) = &answer.page {
+        line("title", page.title.as_deref().unwrap_or("-"));
+        line("canonical", page.canonical.as_ref().map_or("-", |url| url.as_str()));
+        line("language", answer.language_guess.map_or("-", |guess| guess.code));
+        for link in &page.links {
+            line("link", &format!("{}\t{}", link.url, link.anchor));
+        }
+    }
+    for entry in answer.feed.iter().flat_map(|feed| &feed.entries) {
+        let title = entry.title.as_deref().unwrap_or_default();
+        line("entry", &format!("{}\t{title}", entry.page().unwrap_or("-")));
+    }
+    for entry in answer.sitemap.iter().flat_map(|sitemap| &sitemap.entries) {
+        line("url", &entry.url);
+    }
+    out
+}

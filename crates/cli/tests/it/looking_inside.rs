@@ -1,0 +1,49 @@
+//! Small commands that show one part at work.
+
+use crate::tool::Folder;
+
+#[test]
+fn robots_names_the_deciding_line() {
+    let text = "User-agent: *\nDisallow: /a\nAllow: /a/b # c\nCrawl-delay: 2\n";
+    let folder = Folder::with(&[("robots.txt", text)]);
+    let out = folder.run_with("robots robots.txt --agent Bot http://h/a/b -", b"http://h/a?x\nh/z");
+    let want = "allow\thttp://h/a/b\tline 3: Allow: /a/b\n\
+                deny\thttp://h/a?x\tline 2: Disallow: /a\n\
+                allow\th/z\tno line matches\n";
+    assert_eq!(out.ok(), want);
+    let json = folder.run("robots robots.txt --agent Bot --json http://h/a").ok();
+    let want = r#"{"url":"http://h/a","verdict":"deny","line":2,"rule":"Disallow: /a","crawl_delay_s":2.0}"#;
+    assert_eq!(json.trim_end(), want);
+    let missing = folder.run("robots none.txt --agent Bot http://h/");
+    assert_eq!(missing.code, 1);
+    assert!(missing.err.contains("cannot open none.txt"), "{}", missing.err);
+}
+
+#[test]
+fn parse_shows_links_feeds_and_sitemaps() {
+    let page = "<title>T</title><p>Some text<p><a href='b?x#y' rel=nofollow>to b</a><form></form>";
+    let feed =
+        "<rss><channel><item><link>http://h/1</link><title>One</title></item></channel></rss>";
+    let map = "<urlset><url><loc>http://h/2</loc></url></urlset>";
+    let folder = Folder::with(&[("p.html", page), ("f.xml", feed), ("s.xml", map)]);
+    let json = folder.run("parse p.html --url http://h/a --json").ok();
+    for part in [
+        r#""kind":"html""#,
+        r#""title":"T""#,
+        r#""url":"http://h/b?x","anchor":"to b","position":0"#,
+        r#""nofollow":true"#,
+        r#""text":"Some text\nto b""#,
+        r#""method":"get""#,
+    ] {
+        assert!(json.contains(part), "{part} in {json}");
+    }
+    let told = folder.run("parse f.xml --url http://h/").ok();
+    assert_eq!(told, "entry      http://h/1\tOne\n");
+    let told = folder.run("parse s.xml --url http://h/ --as sitemap").ok();
+    assert_eq!(told, "url        http://h/2\n");
+    let refused = folder.run("parse p.html --url http://h/ --as feed");
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("the root of no known format"), "{}", refused.err);
+    let wrong = folder.run("parse p.html --url nonsense");
+    assert!(wrong.code == 1 && wrong.err.contains("document's address"), "{}", wrong.err);
+}

@@ -1,0 +1,40 @@
+//! Which language is a text in?
+
+use serde::Serialize;
+
+/// Text that is looked at; more does not make the guess better.
+const SAMPLE_BYTES: usize = 4096;
+
+/// A guess of a language.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Guess {
+    /// ISO 639-3 code ("eng").
+    pub code: &'static str,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+    /// Whether it is sure enough to be used.
+    pub is_reliable: bool,
+}
+
+/// Guesses the language of a text from the trigrams of its beginning; `None` without letters.
+pub fn guess_language(text: &str) -> Option<Guess> {
+    let sample = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
+    let info = whatlang::detect(sample)?;
+    let code = info.lang().code();
+    Some(Guess { code, confidence: info.confidence(), is_reliable: info.is_reliable() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_languages_apart() {
+        let code = |text| guess_language(text).map(|guess| guess.code);
+        let english = "The order of fetches is the heart of a crawler that follows a changing web.";
+        let german = "Die Reihenfolge der Abrufe ist das Herz eines Programms, das dem Netz folgt.";
+        assert_eq!(code(english), Some("eng"));
+        assert_eq!(code(german), Some("deu"));
+        assert_eq!(code("12 34"), None);
+    }
+}

@@ -1,0 +1,235 @@
+//! Sitemaps: which URLs a site names, and when each changed.
+//!
+//! Read are `urlset` and `sitemapindex` in any namespace, lists of URLs in plain text,
+//! and feeds, all of them perhaps gzipped (sitemaps.org protocol 0.9). An index names
+//! other sitemaps, never pages; the caller decides how far to follow.
+//!
+//! Bounded as the protocol has it: [`MAX_URLS`] and [`MAX_BYTES`] after decompression.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use serde::Serialize;
+
+use crate::{
+    Refused, date,
+    feed::Feed,
+    xml::{self, Element, Handler},
+};
+
+/// URLs kept of one sitemap.
+pub const MAX_URLS: usize = 50_000;
+
+/// Largest sitemap that is read, decompressed.
+pub const MAX_BYTES: usize = 50 * 1024 * 1024;
+
+/// Longest URL, lastmod or priority that is kept.
+const MAX_FIELD_BYTES: usize = 16 * 1024;
+
+/// What a sitemap names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Pages.
+    Pages,
+    /// Other sitemaps.
+    Index,
+}
+
+/// What a sitemap holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sitemap {
+    /// Whether it names pages or sitemaps.
+    pub kind: Kind,
+    /// What it names, in its order.
+    pub entries: Vec<Entry>,
+    /// Whether there was more than is kept.
+    pub is_cut: bool,
+}
+
+/// A URL that a sitemap names.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Entry {
+    /// The URL, as written.
+    pub url: String,
+    /// When it changed last, Unix seconds.
+    pub lastmod_s: Option<i64>,
+    /// The site's own idea of its weight, 0 to 1.
+    pub priority: Option<f32>,
+}
+
+impl Sitemap {
+    /// Reads a sitemap in any of its forms; `label` is the charset of the HTTP header.
+    pub fn parse(bytes: &[u8], label: Option<&str>) -> Result<Self, Refused> {
+        if bytes.starts_with(&[0x1f, 0x8b]) {
+            return parse_plain(&unzip(bytes)?, label);
+        }
+        if bytes.len() > MAX_BYTES {
+            return Err(Refused::TooLarge { limit: MAX_BYTES });
+        }
+        parse_plain(bytes, label)
+    }
+}
+
+fn unzip(bytes: &[u8]) -> Result<Vec<u8>, Refused> {
+    let mut plain = Vec::new();
+    let limit = MAX_BYTES as u64 + 1;
+    let done = MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut plain);
+    match done {
+        Ok(_) if plain.len() > MAX_BYTES => Err(Refused::TooLarge { limit: MAX_BYTES }),
+        Ok(_) => Ok(plain),
+        // What came before the damage is still true.
+        Err(_) if !plain.is_empty() => Ok(plain),
+        Err(_) => Err(Refused::BadGzip),
+    }
+}
+
+fn parse_plain(bytes: &[u8], label: Option<&str>) -> Result<Sitemap, Refused> {
+    let text = xml::decode(bytes, label);
+    let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    if !start.starts_with('<') {
+        return Ok(list(start));
+    }
+    let mut reading = Reading::default();
+    match xml::walk(start, &mut reading) {
+        Ok(()) => reading.sitemap.ok_or(Refused::NoRoot),
+        Err(Refused::UnknownRoot { name }) => match Feed::parse(start.as_bytes(), Some("utf-8")) {
+            Ok(feed) => Ok(of_feed(&feed)),
+            Err(Refused::UnknownRoot { .. }) => Err(Refused::UnknownRoot { name }),
+            Err(refused) => Err(refused),
+        },
+        Err(refused) => Err(refused),
+    }
+}
+
+/// One URL a line; lines that hold none are passed over.
+fn list(text: &str) -> Sitemap {
+    let is_url = |line: &&str| {
+        line.len() <= MAX_FIELD_BYTES
+            && (line.starts_with("http://") || line.starts_with("https://"))
+    };
+    let mut urls = text.split(['\n', '\r']).map(str::trim).filter(is_url);
+    let of = |url: &str| Entry { url: url.to_owned(), ..Entry::default() };
+    let entries: Vec<Entry> = urls.by_ref().take(MAX_URLS).map(of).collect();
+    Sitemap { kind: Kind::Pages, entries, is_cut: urls.next().is_some() }
+}
+
+fn of_feed(feed: &Feed) -> Sitemap {
+    let entries = feed.entries.iter().filter_map(|entry| {
+        let url = entry.page()?.to_owned();
+        Some(Entry { url, lastmod_s: entry.changed_s(), priority: None })
+    });
+    Sitemap { kind: Kind::Pages, entries: entries.collect(), is_cut: feed.is_cut }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Field {
+    Url,
+    LastMod,
+    Priority,
+}
+
+#[derive(Default)]
+struct Reading {
+    sitemap: Option<Sitemap>,
+    prefix: String,
+    /// The entry being read, and text that stands in it outside of any element.
+    entry: Option<(Entry, String)>,
+    field: Option<(Field, String)>,
+}
+
+/// The depth of `url` and `sitemap` elements.
+const ENTRY_DEPTH: usize = 1;
+/// The depth of their fields.
+const FIELD_DEPTH: usize = 2;
+
+impl Handler for Reading {
+    fn open(&mut self, depth: usize, element: &Element<'_>) -> Result<(), Refused> {
+        if self.sitemap.is_none() {
+            return self.root(element);
+        }
+        let is_own = element.prefix == self.prefix || element.prefix.is_empty();
+        if !is_own {
+            return Ok(());
+        }
+        if depth == ENTRY_DEPTH && (element.is("url") || element.is("sitemap")) {
+            self.entry = Some(Default::default());
+        } else if depth == FIELD_DEPTH && self.entry.is_some() {
+            let field = match element {
+                e if e.is("loc") => Some(Field::Url),
+                e if e.is("lastmod") => Some(Field::LastMod),
+                e if e.is("priority") => Some(Field::Priority),
+                _ => None,
+            };
+            self.field = field.map(|field| (field, String::new()));
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
+        let ((Some((_, into)), _) | (None, Some((_, into)))) = (&mut self.field, &mut self.entry)
+        else {
+            return;
+        };
+        if into.len() + text.len() <= MAX_FIELD_BYTES {
+            into.push_str(text);
+        }
+    }
+
+    fn close(&mut self, depth: usize) {
+        if depth == FIELD_DEPTH {
+            self.close_field();
+        } else if depth == ENTRY_DEPTH {
+            self.close_entry();
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.sitemap.as_ref().is_some_and(|sitemap| sitemap.is_cut)
+    }
+}
+
+impl Reading {
+    fn root(&mut self, root: &Element<'_>) -> Result<(), Refused> {
+        let kind = match root {
+            root if root.is("urlset") => Kind::Pages,
+            root if root.is("sitemapindex") => Kind::Index,
+            _ => {
+                let name = root.name.chars().take(40).collect();
+                return Err(Refused::UnknownRoot { name });
+            }
+        };
+        root.prefix.clone_into(&mut self.prefix);
+        self.sitemap = Some(Sitemap { kind, entries: Vec::new(), is_cut: false });
+        Ok(())
+    }
+
+    fn close_field(&mut self) {
+        let Some((field, text)) = self.field.take() else { return };
+        let Some((entry, _)) = &mut self.entry else { return };
+        let text = text.trim();
+        match field {
+            Field::Url => text.clone_into(&mut entry.url),
+            Field::LastMod => entry.lastmod_s = date::parse(text),
+            Field::Priority => {
+                entry.priority = text.parse().ok().filter(|p| (0.0..=1.0).contains(p));
+            }
+        }
+    }
+
+    /// An entry without `loc` may hold its URL as bare text.
+    fn close_entry(&mut self) {
+        let (Some((mut entry, loose)), Some(sitemap)) = (self.entry.take(), &mut self.sitemap)
+        else {
+            return;
+        };
+        if entry.url.is_empty() {
+            loose.trim().clone_into(&mut entry.url);
+        }
+        if sitemap.entries.len() >= MAX_URLS {
+            sitemap.is_cut = true;
+        } else if !entry.url.is_empty() {
+            sitemap.entries.push(entry);
+        }
+    }
+}

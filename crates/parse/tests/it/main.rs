@@ -1,0 +1,11 @@
+//! Integration tests of the parse crate, in one binary.
+
+#![allow(clippy::unwrap_used)]
+
+mod bombs;
+mod feed_suites;
+mod links;
+mod robots;
+mod robots_suites;
+mod shared;
+mod sitemaps;
