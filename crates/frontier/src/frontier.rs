@@ -22,7 +22,7 @@ const LAST_IDLE_LOOK: Span = Span::SECOND;
 pub struct ServerId(pub u32);
 
 /// How much may go on at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Requests and look-ups under way.
     pub requests: usize,
@@ -195,15 +195,22 @@ impl Frontier {
         self.hosts.iter().filter_map(|host| host.job.map(|job| job.page))
     }
 
+    /// The page that a host's job is about.
+    pub fn job_of(&self, host: HostId) -> Option<PageId> {
+        self.hosts[host.index()].job.map(|job| job.page)
+    }
+
     /// Starts again after the crawler died or stopped: jobs are forgotten (the
     /// caller has told the policy how their pages ended) and every host counts
     /// as just asked.
     pub fn resume(&mut self, now: Time) {
         for host in &mut self.hosts {
             host.job = None;
+            host.server = None;
             host.memo = host.memo.resumed(&self.rules, now);
         }
-        self.servers.iter_mut().for_each(|server| server.is_busy = false);
+        // Addresses are numbered anew.
+        self.servers.clear();
         self.waiting.clear();
         self.openings.clear();
         self.openings.extend(self.hosts.iter().map(|host| Reverse(host.memo.opens)));
@@ -234,11 +241,9 @@ impl Frontier {
         self.learn(&Event::Budget(budget));
     }
 
-    /// Marks a host's robots.txt as known without a request, as after a restart.
-    pub fn robots_known(&mut self, host: HostId, crawl_delay: Span, good_until: Time) {
-        let host = &mut self.hosts[host.index()];
-        host.memo.crawl_delay = crawl_delay;
-        host.robots_until = good_until;
+    /// Sets other rules.
+    pub fn set_rules(&mut self, rules: Politeness, limits: Limits) {
+        (self.rules, self.limits) = (rules, limits);
     }
 
     /// What to do at `now`.

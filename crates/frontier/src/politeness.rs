@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
 
 /// The operator's rules of politeness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Politeness {
     /// Least time between two requests to one host.
     pub least_gap: Span,

@@ -12,7 +12,7 @@ use tidewatch_core::{
     PageId, PageKey, Rate, Signal, Span, Time,
 };
 
-use crate::{Answer, Command, Frontier, HostMemo, Next, RobotsRead, ServerId};
+use crate::{Answer, Command, Frontier, HostMemo, Limits, Next, Politeness, RobotsRead, ServerId};
 
 /// One input. What a page's address is stands in the store's table of pages,
 /// in the order of their numbers, and not here.
@@ -109,6 +109,13 @@ pub enum Input {
         /// What it decided.
         decided: Option<Command>,
     },
+    /// The operator set other rules.
+    Rules {
+        /// How servers are treated.
+        politeness: Politeness,
+        /// How much at once.
+        limits: Limits,
+    },
     /// The crawler started again: whatever was under way is lost.
     Resumed {
         /// When.
@@ -184,6 +191,29 @@ pub trait Names {
     fn reason(&self, number: u16) -> &'static str;
 }
 
+impl Input {
+    /// When it happened, where that is said.
+    pub fn at(&self) -> Option<Time> {
+        match *self {
+            Input::Page { at, .. }
+            | Input::Hint { at, .. }
+            | Input::Budget { at, .. }
+            | Input::Resolved { at, .. }
+            | Input::Robots { at, .. }
+            | Input::Left { at, .. }
+            | Input::GivenUp { at, .. }
+            | Input::Asked { at, .. }
+            | Input::Resumed { at } => Some(at),
+            Input::Fetched(ref fetched) => Some(fetched.at),
+            Input::Host
+            | Input::Log(_)
+            | Input::Queries(_)
+            | Input::Closed { .. }
+            | Input::Rules { .. } => None,
+        }
+    }
+}
+
 impl Frontier {
     /// Plays one input. A decision is taken again and must come out the same.
     pub fn play(&mut self, input: &Input, names: &mut dyn Names) -> Result<(), Diverged> {
@@ -224,6 +254,7 @@ impl Frontier {
             Input::Left { host, answer, took, at } => self.fetched(host, answer, took, at),
             Input::GivenUp { host, answer, at } => self.given_up(host, answer, at),
             Input::Closed { host, until } => self.close(host, until),
+            Input::Rules { politeness, limits } => self.set_rules(politeness, limits),
             Input::Asked { at, decided } => return self.ask_again(at, decided),
             Input::Resumed { at } => self.resume(at),
         }

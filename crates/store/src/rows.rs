@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{HostId, PageId, Span, Time};
+use tidewatch_core::{HostId, PageId, Time};
 use tidewatch_frontier::tape::Input;
 
 /// A page's address and how it was found. Never changes.
@@ -15,6 +15,10 @@ pub struct PageRow {
     pub path: String,
     /// Links from a seed.
     pub depth: u16,
+    /// The page whose link named it first.
+    pub via: Option<PageId>,
+    /// Whether it is watched for new links.
+    pub is_source: bool,
 }
 
 /// Where a response lies in the archive.
@@ -77,10 +81,6 @@ pub struct HostRow {
     pub origin: String,
     /// Its robots.txt, once read.
     pub robots: Option<RobotsRow>,
-    /// Crawl-delay that it asks for.
-    pub crawl_delay: Span,
-    /// Pages known of it.
-    pub pages: u32,
 }
 
 /// Rows that are committed together.

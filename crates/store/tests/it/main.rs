@@ -13,14 +13,14 @@ fn open(dir: &Path) -> Store {
 }
 
 fn host(origin: &str) -> HostRow {
-    HostRow { origin: origin.into(), robots: None, crawl_delay: Span::ZERO, pages: 0 }
+    HostRow { origin: origin.into(), robots: None }
 }
 
 fn add_page(store: &mut Store, batch: &mut Batch, number: u32) -> PageId {
     let host = store.host_of("https://a.example");
     let host = host.unwrap_or_else(|| store.add_host(self::host("https://a.example"), batch));
     let path = format!("/{number}");
-    let row = PageRow { host, path: path.clone(), depth: 1 };
+    let row = PageRow { host, path: path.clone(), depth: 1, via: None, is_source: false };
     store.add_page(&format!("https://a.example{path}"), row, batch).unwrap()
 }
 

@@ -1,0 +1,283 @@
+//! What an operator can set, with a sentence on every key.
+//!
+//! A configuration is TOML. What it leaves out has a default; a key that does
+//! not exist is refused with the nearest one that does, because a setting that
+//! is silently ignored is worse than none. One table below gives every key its
+//! place, its reader and its comment.
+
+mod value;
+
+use std::fmt::Write as _;
+
+use tidewatch_core::Rate;
+use tidewatch_frontier::hygiene::Tolerance;
+use tidewatch_frontier::{Limits, Politeness};
+use toml::{Table, Value};
+
+use self::value::Setting;
+
+/// Everything that can be set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Fetches per second.
+    pub budget: Rate,
+    /// The policy that chooses pages.
+    pub policy: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Product token, as robots.txt files name it.
+    pub agent: String,
+    /// A page or address where people reach the operator.
+    pub contact: String,
+    /// How servers are treated.
+    pub politeness: Politeness,
+    /// Whether private addresses may be fetched from.
+    pub allow_private: bool,
+    /// How much may go on at once.
+    pub limits: Limits,
+    /// Which addresses are dropped.
+    pub tolerance: Tolerance,
+    /// Whether hosts other than the seeds' are crawled.
+    pub leave_seed_hosts: bool,
+    /// Megabytes at which an archive file is closed.
+    pub archive_file_mb: u64,
+    /// Compression of the archive, 1 to 9.
+    pub archive_level: u32,
+    /// Free megabytes on the disk below which the crawl pauses.
+    pub free_disk_mb: u64,
+    /// Megabytes for the tables' cache.
+    pub cache_mb: u64,
+    /// Megabytes for recently seen URLs.
+    pub sieve_mb: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            budget: Rate::per_second(5.0).unwrap_or(Rate::ZERO),
+            policy: "cgm".into(),
+            seed: 1,
+            agent: "Tidewatch".into(),
+            contact: String::new(),
+            politeness: Politeness::default(),
+            allow_private: false,
+            limits: Limits { requests: 256, jobs: 4_096 },
+            tolerance: Tolerance::default(),
+            leave_seed_hosts: true,
+            archive_file_mb: 1_024,
+            archive_level: 3,
+            free_disk_mb: 256,
+            cache_mb: 64,
+            sieve_mb: 128,
+        }
+    }
+}
+
+/// A key: where it stands, what it means, how it is read and shown.
+struct Key {
+    name: &'static str,
+    about: &'static str,
+    read: fn(&mut Config, &Value) -> Result<(), &'static str>,
+    show: fn(&Config) -> String,
+}
+
+macro_rules! keys {
+    ($($name:literal => $($field:ident).+, $about:literal;)*) => {
+        &[$(Key {
+            name: $name,
+            about: $about,
+            read: |config, value| Setting::read(&mut config.$($field).+, value),
+            show: |config| config.$($field).+.show(),
+        }),*]
+    };
+}
+
+/// Every key, sections in order. The first name of a dotted key is its section.
+const KEYS: &[Key] = keys! {
+    "budget" => budget, "Fetches per time that the whole crawl may spend: 5/s, 300/min, 2/h.";
+    "policy" => policy, "Which policy chooses pages; `tidewatch lab list` names them.";
+    "seed" => seed, "Seed of all randomness: the same seed and events give the same choices.";
+    "agent.name" => agent, "Product token that robots.txt files may name.";
+    "agent.contact" => contact,
+        "Where people reach you: a page or mail address, sent with every request.";
+    "politeness.least_gap" => politeness.least_gap, "Least time between two requests to a host.";
+    "politeness.most_gap" => politeness.most_gap,
+        "Most that slow answers alone stretch that gap to.";
+    "politeness.patience" => politeness.patience,
+        "The gap as a multiple of the time that the last answer took.";
+    "politeness.address_gap" => politeness.address_gap,
+        "Least time between two requests to one address, whatever the host.";
+    "politeness.most_delay" => politeness.most_delay,
+        "Longest Crawl-delay of a robots.txt that is kept; a longer one counts as this.";
+    "politeness.first_rest" => politeness.first_rest,
+        "Rest after 429, 503 or no answer; doubles each time in a row.";
+    "politeness.most_rest" => politeness.most_rest,
+        "Longest such rest, and longest Retry-After that is kept.";
+    "politeness.allow_private" => allow_private,
+        "Whether private and loopback addresses may be fetched from. For your own network only.";
+    "limits.requests" => limits.requests, "Requests under way at once.";
+    "limits.jobs" => limits.jobs, "Hosts with a page under way or waiting for its turn.";
+    "limits.free_disk_mb" => free_disk_mb,
+        "The crawl pauses while the disk has fewer megabytes free than this.";
+    "hygiene.leave_seed_hosts" => leave_seed_hosts, "Whether links to other hosts are followed.";
+    "hygiene.depth" => tolerance.depth, "Most links from a seed to a page.";
+    "hygiene.pages_per_host" => tolerance.pages_per_host, "Most pages known of one host.";
+    "hygiene.segments" => tolerance.segments, "Most path segments of an address.";
+    "hygiene.repeats" => tolerance.repeats, "Most times that one segment stands in a path.";
+    "hygiene.parameters" => tolerance.parameters, "Most query parameters of an address.";
+    "hygiene.calendar_years" => tolerance.calendar_years,
+        "Years that a calendar may reach into the future.";
+    "archive.file_mb" => archive_file_mb, "Megabytes at which a WARC file is closed.";
+    "archive.level" => archive_level, "Compression of WARC records: 1 fast, 9 small.";
+    "memory.cache_mb" => cache_mb, "Megabytes for the tables' cache.";
+    "memory.sieve_mb" => sieve_mb, "Megabytes for recently seen URLs; the others are on disk.";
+};
+
+/// Why a configuration was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadConfig {
+    /// It is no TOML.
+    #[error("the configuration is not valid TOML: {0}")]
+    Syntax(String),
+    /// A key does not exist.
+    #[error("there is no setting `{key}`; did you mean `{nearest}`?")]
+    UnknownKey {
+        /// What it says.
+        key: String,
+        /// What it may have meant.
+        nearest: &'static str,
+    },
+    /// A value does not fit its key.
+    #[error("`{key}` must be {wanted}, not {found}")]
+    BadValue {
+        /// The key.
+        key: &'static str,
+        /// What it takes.
+        wanted: &'static str,
+        /// What it was given.
+        found: String,
+    },
+}
+
+impl Config {
+    /// Reads a configuration.
+    pub fn parse(text: &str) -> Result<Config, BadConfig> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            BadConfig::Syntax(error.message().to_owned() + &place(text, error.span()))
+        })?;
+        let mut config = Config::default();
+        for (name, value) in &table {
+            match value {
+                Value::Table(section) => {
+                    for (key, value) in section {
+                        config.set(&format!("{name}.{key}"), value)?;
+                    }
+                }
+                _ => config.set(name, value)?,
+            }
+        }
+        Ok(config)
+    }
+
+    /// Sets one key.
+    pub fn set(&mut self, name: &str, value: &Value) -> Result<(), BadConfig> {
+        let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+            return Err(BadConfig::UnknownKey { key: name.to_owned(), nearest: nearest(name) });
+        };
+        let bad = |wanted| BadConfig::BadValue { key: key.name, wanted, found: value.to_string() };
+        (key.read)(self, value).map_err(bad)
+    }
+
+    /// The whole configuration as TOML, with a comment on every key.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut section = "";
+        for key in KEYS {
+            let (of, name) = key.name.split_once('.').unwrap_or(("", key.name));
+            if of != section {
+                let _ = write!(text, "\n[{of}]\n");
+                section = of;
+            }
+            let _ = writeln!(text, "# {}\n{name} = {}", key.about, (key.show)(self));
+        }
+        text
+    }
+}
+
+fn place(text: &str, span: Option<std::ops::Range<usize>>) -> String {
+    let before = span.and_then(|span| text.get(..span.start));
+    before.map_or_else(String::new, |before| format!(" (line {})", before.lines().count().max(1)))
+}
+
+/// The key that is fewest letters away; a key named without its section counts as near.
+fn nearest(name: &str) -> &'static str {
+    let bare = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+    let away =
+        |key: &&Key| letters_away(name, key.name).min(letters_away(name, bare(key.name)) + 1);
+    KEYS.iter().min_by_key(away).map_or("budget", |key| key.name)
+}
+
+/// Insertions, deletions and changes of a letter between two words (Levenshtein).
+fn letters_away(a: &str, b: &str) -> usize {
+    // Keys are short; a hostile name is not worth more of our time.
+    let a: Vec<char> = a.chars().take(64).collect();
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let change = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let config = Config { seed: 9, allow_private: true, ..Config::default() };
+        assert_eq!(Config::parse(&config.to_toml()), Ok(config));
+        assert_eq!(Config::parse(""), Ok(Config::default()));
+    }
+
+    #[test]
+    fn every_key_has_its_own_name_and_a_sentence() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert!(key.about.ends_with('.'), "{}", key.name);
+            assert!(KEYS[..at].iter().all(|other| other.name != key.name), "{} twice", key.name);
+        }
+    }
+
+    #[test]
+    fn a_wrong_key_names_the_nearest() {
+        let cases = [
+            ("bugdet = \"5/s\"", "budget"),
+            ("[politeness]\nleast_gab = \"1s\"", "politeness.least_gap"),
+            ("least_gap = \"1s\"", "politeness.least_gap"),
+            ("[archive]\nlvl = 3", "archive.level"),
+        ];
+        for (text, expected) in cases {
+            match Config::parse(text) {
+                Err(BadConfig::UnknownKey { nearest, .. }) => assert_eq!(nearest, expected),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_or_file_is_told_in_a_sentence() {
+        let error = |text| Config::parse(text).expect_err(text).to_string();
+        assert_eq!(
+            error("[politeness]\nleast_gap = 3"),
+            "`politeness.least_gap` must be a time such as \"90s\", \"30m\" or \"7d\", not 3"
+        );
+        assert!(error("budget = \"many\"").contains("a rate such as \"5/s\""));
+        assert!(error("seed = -1").contains("a whole number"));
+        assert!(error("a = 1\nb = = 2").contains("line 2"), "{}", error("a = 1\nb = = 2"));
+    }
+}

@@ -1,0 +1,145 @@
+//! What the loop asks the network for, and what comes back.
+//!
+//! A job carries everything that it needs and a report everything that it
+//! found, so that between the two no state is shared.
+
+use std::net::IpAddr;
+
+use tidewatch_archive::{Digest, Packed};
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{HostId, PageId, Span};
+
+/// One thing to do.
+#[derive(Clone, Debug)]
+pub enum Job {
+    /// Find a host's address.
+    Resolve {
+        /// The host.
+        host: HostId,
+        /// Its name or address.
+        name: String,
+        /// Its port.
+        port: u16,
+    },
+    /// Read a host's robots.txt.
+    Robots {
+        /// The host.
+        host: HostId,
+        /// Where it is.
+        url: CanonicalUrl,
+    },
+    /// Fetch a page.
+    Page {
+        /// Its host.
+        host: HostId,
+        /// The page.
+        page: PageId,
+        /// Where it is.
+        url: CanonicalUrl,
+        /// The copy that is there, if one is.
+        held: Option<Held>,
+    },
+}
+
+/// What is known of the copy that a fetch may confirm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// For If-None-Match.
+    pub etag: Option<String>,
+    /// For If-Modified-Since.
+    pub last_modified: Option<String>,
+    /// Digest of its payload.
+    pub digest: Digest,
+    /// When it was fetched, in microseconds of Unix time.
+    pub unix_micros: i64,
+}
+
+/// Why something did not work, by name.
+pub type Reason = &'static str;
+
+/// What came of a job, and how long its request took.
+#[derive(Debug)]
+pub enum Report {
+    /// A host's address, and how long that holds.
+    Resolved {
+        /// The host.
+        host: HostId,
+        /// Its first address, or why there is none.
+        found: Result<(IpAddr, Span), Reason>,
+        /// How long it took.
+        took: Span,
+    },
+    /// A host's robots.txt.
+    Robots {
+        /// The host.
+        host: HostId,
+        /// Status and body, or why there are none.
+        found: Result<(u16, Vec<u8>), Reason>,
+        /// What it asks to wait.
+        retry_after: Option<Span>,
+        /// How long it took.
+        took: Span,
+    },
+    /// A page.
+    Page {
+        /// Its host.
+        host: HostId,
+        /// The page.
+        page: PageId,
+        /// What came.
+        came: Came,
+        /// Records for the archive, where there was an answer.
+        packed: Option<Packed>,
+        /// When it was asked for, in microseconds of Unix time.
+        unix_micros: i64,
+        /// How long it took.
+        took: Span,
+    },
+}
+
+/// What came of a page.
+#[derive(Debug)]
+pub enum Came {
+    /// Content.
+    Content(Box<Content>),
+    /// The copy held is still right (304).
+    Same,
+    /// Another address.
+    Moved {
+        /// Where to.
+        to: CanonicalUrl,
+        /// Whether for good (301, 308).
+        for_good: bool,
+    },
+    /// Nothing, for good (404, 410).
+    Gone,
+    /// Nothing now: 429 or 503, and what it asks to wait.
+    Overloaded(Reason, Option<Span>),
+    /// An answer that is no page.
+    Refused(Reason),
+    /// No answer.
+    Nothing(Reason),
+}
+
+/// What a page holds.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// Status of the answer.
+    pub status: u16,
+    /// ETag.
+    pub etag: Option<String>,
+    /// Last-Modified as sent.
+    pub last_modified: Option<String>,
+    /// The same in microseconds of Unix time.
+    pub last_modified_micros: Option<i64>,
+    /// Digest of the payload.
+    pub digest: Digest,
+    /// Equal if a reader would see no change.
+    pub identity: u64,
+    /// The smallest fragment hashes.
+    pub sketch: Vec<u64>,
+    /// Links that may be followed, in page order, with the words of each.
+    pub links: Vec<(CanonicalUrl, String)>,
+    /// Sources that it names: feeds.
+    pub feeds: Vec<CanonicalUrl>,
+}
