@@ -7,6 +7,7 @@
 pub mod agenda;
 pub mod allocate;
 pub mod estimate;
+pub mod frontier;
 pub mod law;
 pub mod order;
 pub mod refresh;

@@ -2,6 +2,10 @@
 
 use crate::Policy;
 use crate::allocate::Objective;
+use crate::frontier::{
+    Breadth, Classifier, FishSearch, ImpactOrder, InDegree, Learned, Learner, Opic, PageRankOrder,
+    QueryOrder, RankMass, Ranked, SharkSearch, Shuffled, SiteSize, SpawningRate, Topic,
+};
 use crate::order::{Adaptive, AdaptiveRule, BreadthFirst, Proportional, Random, Uniform};
 use crate::refresh::{Refresher, Weighing};
 
@@ -67,6 +71,96 @@ pub const POLICIES: &[Entry] = &[
         name: "harmonic",
         about: "least harmonic staleness: no page is given up",
         make: |_| Box::new(Refresher::new(Objective::Harmonic, Weighing::Given)),
+    },
+    Entry {
+        name: "frontier-random",
+        about: "pages never fetched, in random order",
+        make: |seed| Box::new(Ranked::new(Shuffled(seed), seed)),
+    },
+    Entry {
+        name: "frontier-bfs",
+        about: "pages never fetched, first found first",
+        make: |seed| Box::new(Ranked::new(Breadth, seed)),
+    },
+    Entry {
+        name: "indegree",
+        about: "pages never fetched, most links known to lead there first",
+        make: |seed| Box::new(Ranked::new(InDegree, seed)),
+    },
+    Entry {
+        name: "pagerank",
+        about: "pages never fetched, by PageRank of the links known, recomputed as they grow",
+        make: |seed| Box::new(Ranked::new(PageRankOrder::default(), seed)),
+    },
+    Entry {
+        name: "opic",
+        about: "pages never fetched, most cash first: importance flows along links as they are seen",
+        make: |seed| Box::new(Ranked::new(Opic::once(), seed)),
+    },
+    Entry {
+        name: "opic-refresh",
+        about: "opic, fetching pages again as cash flows back to them",
+        make: |seed| Box::new(Ranked::new(Opic::refreshing(), seed)),
+    },
+    Entry {
+        name: "rank-mass",
+        about: "the page that adds most to a proven bound of PageRank covered",
+        make: |seed| Box::new(Ranked::new(RankMass::default(), seed)),
+    },
+    Entry {
+        name: "site-size",
+        about: "the site with most pages known but never fetched first",
+        make: |_| Box::new(SiteSize::default()),
+    },
+    Entry {
+        name: "spawning-rate",
+        about: "watches the few pages that reveal most new ones, and fetches what they reveal",
+        make: |_| Box::new(SpawningRate::default()),
+    },
+    Entry {
+        name: "rw",
+        about: "a random walk that carries clicks on fetched pages out to the frontier",
+        make: |seed| Box::new(Ranked::new(ImpactOrder::rw(), seed)),
+    },
+    Entry {
+        name: "rw-eg",
+        about: "rw on links enriched by virtual ones between pages that share in-links",
+        make: |seed| Box::new(Ranked::new(ImpactOrder::rw_eg(), seed)),
+    },
+    Entry {
+        name: "q-overlap",
+        about: "pages whose URL and link texts have the words of needy queries",
+        make: |seed| Box::new(Ranked::new(QueryOrder::overlap(), seed)),
+    },
+    Entry {
+        name: "q-hybrid",
+        about: "q-overlap combined with PageRank",
+        make: |seed| Box::new(Ranked::new(QueryOrder::hybrid(), seed)),
+    },
+    Entry {
+        name: "ml",
+        about: "a regression tree on all scores, grown as clicks become known",
+        make: |seed| Box::new(Ranked::new(Learned::new(Learner::Tree), seed)),
+    },
+    Entry {
+        name: "ml-online",
+        about: "gradient descent on all scores, page by page as clicks become known",
+        make: |seed| Box::new(Ranked::new(Learned::new(Learner::OnLine), seed)),
+    },
+    Entry {
+        name: "fish-search",
+        about: "follows links from pages about what users ask, until they lead nowhere",
+        make: |seed| Box::new(Ranked::new(FishSearch::new(Topic::default()), seed)),
+    },
+    Entry {
+        name: "shark-search",
+        about: "fish search with graded relevance, inheritance and link texts",
+        make: |seed| Box::new(Ranked::new(SharkSearch::new(Topic::default()), seed)),
+    },
+    Entry {
+        name: "classifier",
+        about: "a text classifier trained on what is clicked, hubs first, with exploration",
+        make: |seed| Box::new(Ranked::new(Classifier::new(None), seed)),
     },
 ];
 

@@ -1,0 +1,245 @@
+//! Orders by links alone: coverage of what links say matters.
+
+use std::collections::VecDeque;
+
+use tidewatch_core::{Event, PageId};
+use tidewatch_graph::walk::{ALPHA, Cash, Stop, pagerank};
+use tidewatch_math::rng::{Draws, purpose};
+
+use super::book::{Book, Standing};
+use super::ranked::Order;
+
+const SHUFFLE: u64 = purpose("frontier.shuffle");
+/// Scores are found anew when pages or links have grown by this factor, and by [`SOME`] at least.
+const GROWTH: f64 = 1.2;
+const SOME: u64 = 200;
+
+/// The frontier in random order: the floor of every comparison.
+pub struct Shuffled(pub u64);
+
+impl Order for Shuffled {
+    fn learn(&mut self, _: &Event<'_>, _: &Book, _: &mut Vec<PageId>) {}
+
+    fn score(&self, page: PageId, book: &Book) -> f64 {
+        Draws::keyed(self.0, SHUFFLE, book[page].key.0).uniform()
+    }
+}
+
+/// Breadth first: the frontier in the order of discovery.
+pub struct Breadth;
+
+impl Order for Breadth {
+    fn learn(&mut self, _: &Event<'_>, _: &Book, _: &mut Vec<PageId>) {}
+
+    fn score(&self, page: PageId, _: &Book) -> f64 {
+        -f64::from(page.0)
+    }
+}
+
+/// Most links known to lead there first.
+pub struct InDegree;
+
+impl Order for InDegree {
+    fn learn(&mut self, _: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
+        risen.extend(book.added().iter().map(|&to| PageId(to)));
+    }
+
+    fn score(&self, page: PageId, book: &Book) -> f64 {
+        f64::from(book[page].in_links)
+    }
+}
+
+/// How much the web known has grown since scores were found.
+#[derive(Default)]
+pub(super) struct Growth {
+    size: u64,
+}
+
+impl Growth {
+    fn size_of(book: &Book) -> u64 {
+        book.pages().len() as u64 + book.log().links()
+    }
+
+    pub(super) fn is_due(&self, book: &Book) -> bool {
+        Self::size_of(book) > (self.size as f64 * GROWTH) as u64 + SOME
+    }
+
+    pub(super) fn renewed(&mut self, book: &Book) {
+        self.size = Self::size_of(book);
+    }
+}
+
+/// PageRank of the links known, recomputed from the last solution as the web
+/// grows; in between a fetch passes its page's score on along new links.
+#[derive(Default)]
+pub struct PageRankOrder {
+    growth: Growth,
+    /// Scores times the number of pages, so that 1 is the mean and growth does not shrink them.
+    scores: Vec<f64>,
+    /// Steps made by the last solution.
+    steps: u32,
+}
+
+impl PageRankOrder {
+    /// Score of a page, 1 on average; what new pages begin with where it has none.
+    pub fn of(&self, page: PageId) -> f64 {
+        self.scores.get(page.index()).copied().unwrap_or(1.0 - ALPHA)
+    }
+
+    /// Steps made by the last solution.
+    pub const fn steps(&self) -> u32 {
+        self.steps
+    }
+}
+
+impl Order for PageRankOrder {
+    fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
+        let (Event::Held(seen) | Event::Fetched(seen)) = event else { return };
+        if book.added().is_empty() {
+            return;
+        }
+        let each = ALPHA * self.of(seen.page) / book.shown().len() as f64;
+        self.scores.resize(book.pages().len(), 1.0 - ALPHA);
+        for &to in book.added() {
+            self.scores[to as usize] += each;
+            risen.push(PageId(to));
+        }
+    }
+
+    fn score(&self, page: PageId, _: &Book) -> f64 {
+        self.of(page)
+    }
+
+    fn is_stale(&self, book: &Book) -> bool {
+        self.growth.is_due(book)
+    }
+
+    fn renew(&mut self, book: &Book) {
+        self.growth.renewed(book);
+        let n = book.pages().len() as u32;
+        let graph = book.log().graph(n);
+        if let Ok(found) = pagerank(&graph, ALPHA, Stop::ORDER, &self.scores) {
+            self.steps = found.steps;
+            self.scores = found.values.into_iter().map(|x| x * f64::from(n)).collect();
+        }
+    }
+}
+
+/// Most cash first `[APC03]`: seeds bring one unit each, a fetch deals its
+/// page's cash out along its links.
+pub struct Opic {
+    cash: Cash,
+    /// Whether pages are fetched again as cash flows back to them.
+    again: bool,
+}
+
+impl Opic {
+    /// First fetches only.
+    pub fn once() -> Self {
+        Opic { cash: Cash::new(ALPHA), again: false }
+    }
+
+    /// Every page again and again, as often as its importance asks for.
+    pub fn refreshing() -> Self {
+        Opic { cash: Cash::new(ALPHA), again: true }
+    }
+
+    /// Cash of a page.
+    pub fn of(&self, page: PageId) -> f64 {
+        self.cash.of(page.0)
+    }
+}
+
+impl Order for Opic {
+    fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
+        match event {
+            Event::Discovered(found) => self.cash.admit(f64::from(u8::from(found.via.is_none()))),
+            Event::Held(seen) | Event::Fetched(seen) => {
+                self.cash.visit(seen.page.0, book.shown());
+                risen.extend(book.shown().iter().map(|&to| PageId(to)));
+            }
+            _ => {}
+        }
+    }
+
+    fn score(&self, page: PageId, _: &Book) -> f64 {
+        self.cash.standing(page.0)
+    }
+
+    fn takes_held_pages(&self) -> bool {
+        self.again
+    }
+}
+
+/// Links that a fetch may pass mass along, at most; what is left waits for the next.
+const PUSHED_LINKS: usize = 4096;
+/// Mass too small to be passed on again, in units of a seed's.
+const GRAIN: f64 = 1e-9;
+
+/// RankMass `[CS07]`: the page that adds most to a proven lower bound of the
+/// personalised PageRank of what was fetched.
+///
+/// Seeds are trusted with a unit each. Mass on a fetched page is known to be on
+/// real paths: (1 − α) of it stays for good, the rest moves along links, through
+/// fetched pages as far as they go, and comes to lie on the frontier. Fetching
+/// where most lies raises the bound most.
+#[derive(Default)]
+pub struct RankMass {
+    mass: Vec<f64>,
+    bound: f64,
+    trusted: f64,
+    /// Fetched pages that have got mass to pass on.
+    pending: VecDeque<u32>,
+}
+
+impl RankMass {
+    /// Proven share of all rank mass that lies on pages fetched.
+    pub fn bound(&self) -> f64 {
+        if self.trusted > 0.0 { self.bound / self.trusted } else { 0.0 }
+    }
+
+    fn pass_on(&mut self, page: u32, book: &Book, risen: &mut Vec<PageId>) -> usize {
+        let mass = std::mem::take(&mut self.mass[page as usize]);
+        self.bound += (1.0 - ALPHA) * mass;
+        let degree = book.pages()[page as usize].out_links;
+        let each = ALPHA * mass / f64::from(degree.max(1));
+        for to in book.log().links_of(page) {
+            let was = self.mass[to as usize];
+            self.mass[to as usize] += each;
+            match book.pages()[to as usize].standing {
+                Standing::Held if was < GRAIN && was + each >= GRAIN => self.pending.push_back(to),
+                Standing::Waiting => risen.push(PageId(to)),
+                _ => {}
+            }
+        }
+        degree as usize + 1
+    }
+}
+
+impl Order for RankMass {
+    fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
+        match event {
+            Event::Discovered(found) => {
+                let trust = f64::from(u8::from(found.via.is_none()));
+                self.mass.push(trust);
+                self.trusted += trust;
+            }
+            Event::Held(seen) | Event::Fetched(seen)
+                if book[seen.page].standing == Standing::Held =>
+            {
+                self.pending.push_front(seen.page.0);
+                let mut touched = 0;
+                while touched < PUSHED_LINKS
+                    && let Some(page) = self.pending.pop_front()
+                {
+                    touched += self.pass_on(page, book, risen);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn score(&self, page: PageId, _: &Book) -> f64 {
+        self.mass[page.index()]
+    }
+}

@@ -1,0 +1,193 @@
+//! All scores as features of one learned order `[TTKN15, §6]`.
+
+use std::collections::VecDeque;
+
+use tidewatch_core::{Event, PageId, Span, Time};
+
+use super::book::Book;
+use super::impact::ImpactOrder;
+use super::learn::{Examples, OnLine, Tree, TreeSettings};
+use super::links::{Opic, PageRankOrder};
+use super::queries::QueryOrder;
+use super::ranked::Order;
+
+/// In-degree, PageRank, cash, RW, RW-EG, overlap with needy queries, depth, the host's clicks.
+const WIDTH: usize = 8;
+/// A page's impact is known so long after its first fetch.
+const HORIZON: Span = Span::from_micros(2 * Span::DAY.as_micros());
+/// Examples that are kept for the tree; then the oldest half goes.
+const MOST_EXAMPLES: usize = 20_000;
+/// The tree is grown anew when there are so many times the examples it was grown from.
+const MORE_EXAMPLES: f64 = 1.25;
+const FIRST_EXAMPLES: usize = 100;
+/// Pages whose mean clicks a host is taken to have before its own are known.
+const HOST_PRIOR: f64 = 5.0;
+
+/// How it learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learner {
+    /// A regression tree, grown anew as examples come in.
+    Tree,
+    /// Gradient descent, example by example.
+    OnLine,
+}
+
+/// An order learned while impacts become known.
+///
+/// A page's features are noted when it is fetched and its clicks counted for two
+/// days; that makes an example. Until there are a hundred, RW-EG decides.
+pub struct Learned {
+    learner: Learner,
+    rank: PageRankOrder,
+    cash: Opic,
+    walk: ImpactOrder,
+    enriched: ImpactOrder,
+    queries: QueryOrder,
+    tree: Tree,
+    grown_from: usize,
+    on_line: OnLine,
+    examples: Examples,
+    seen: usize,
+    awaited: VecDeque<(Time, PageId, [f64; WIDTH])>,
+    /// Clicks and fetched pages of hosts, and of all.
+    hosts: Vec<(f64, f64)>,
+    all: (f64, f64),
+}
+
+impl Learned {
+    /// Knows nothing yet.
+    pub fn new(learner: Learner) -> Self {
+        Learned {
+            learner,
+            rank: PageRankOrder::default(),
+            cash: Opic::once(),
+            walk: ImpactOrder::rw(),
+            enriched: ImpactOrder::rw_eg(),
+            queries: QueryOrder::overlap(),
+            tree: Tree::default(),
+            grown_from: 0,
+            on_line: OnLine::new(WIDTH),
+            examples: Examples::new(WIDTH),
+            seen: 0,
+            awaited: VecDeque::new(),
+            hosts: Vec::new(),
+            all: (0.0, 0.0),
+        }
+    }
+
+    fn features(&self, page: PageId, book: &Book) -> [f64; WIDTH] {
+        let known = &book[page];
+        let (clicks, pages) = self.hosts.get(known.host.index()).copied().unwrap_or_default();
+        let mean = self.all.0 / self.all.1.max(1.0);
+        [
+            f64::from(known.in_links).ln_1p(),
+            self.rank.of(page).max(1e-9).ln(),
+            self.cash.of(page).max(1e-12).ln(),
+            self.walk.of(page).max(1e-9).ln(),
+            self.enriched.of(page).max(1e-9).ln(),
+            self.queries.need(page).ln_1p(),
+            f64::from(known.depth),
+            ((clicks + HOST_PRIOR * mean) / (pages + HOST_PRIOR)).ln_1p(),
+        ]
+    }
+
+    /// Turns pages whose horizon is over into examples.
+    fn mature(&mut self, now: Time, book: &Book) {
+        while let Some(&(fetched, page, features)) = self.awaited.front() {
+            if fetched + HORIZON > now {
+                return;
+            }
+            self.awaited.pop_front();
+            let clicks = book[page].clicks;
+            self.on_line.learn(&features, clicks);
+            self.seen += 1;
+            self.examples.push(&features, clicks);
+            if self.examples.len() > MOST_EXAMPLES {
+                let mut kept = Examples::new(WIDTH);
+                for i in self.examples.len() / 2..self.examples.len() {
+                    kept.push(self.examples.row(i), self.examples.target(i));
+                }
+                self.examples = kept;
+            }
+        }
+    }
+
+    fn has_learned(&self) -> bool {
+        match self.learner {
+            Learner::Tree => self.grown_from > 0,
+            Learner::OnLine => self.seen >= FIRST_EXAMPLES,
+        }
+    }
+
+    fn parts(&mut self) -> [&mut dyn Order; 5] {
+        [&mut self.rank, &mut self.cash, &mut self.walk, &mut self.enriched, &mut self.queries]
+    }
+
+    fn wants_a_tree(&self) -> bool {
+        let due = (self.grown_from as f64 * MORE_EXAMPLES).max(FIRST_EXAMPLES as f64);
+        self.seen as f64 >= due
+    }
+}
+
+impl Order for Learned {
+    fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
+        // Features of the moment of the fetch: what the page's own links tell comes after.
+        if let Event::Held(seen) | Event::Fetched(seen) = event {
+            self.mature(seen.at, book);
+            if seen.previous.is_none() {
+                let features = self.features(seen.page, book);
+                self.awaited.push_back((seen.at, seen.page, features));
+                let host = book[seen.page].host.index();
+                if self.hosts.len() <= host {
+                    self.hosts.resize(host + 1, (0.0, 0.0));
+                }
+                self.hosts[host].1 += 1.0;
+                self.all.1 += 1.0;
+            }
+        }
+        if let Event::Log(rows) = event {
+            for row in rows.iter().filter(|row| row.kind == tidewatch_core::InterestKind::Click) {
+                if let Some(host) = self.hosts.get_mut(book[row.page].host.index()) {
+                    host.0 += row.count;
+                    self.all.0 += row.count;
+                }
+            }
+        }
+        for part in self.parts() {
+            part.learn(event, book, risen);
+        }
+        risen.sort_unstable();
+        risen.dedup();
+    }
+
+    fn score(&self, page: PageId, book: &Book) -> f64 {
+        if !self.has_learned() {
+            return self.enriched.of(page);
+        }
+        let features = self.features(page, book);
+        match self.learner {
+            // Leaves hold many pages; within one, RW-EG decides.
+            Learner::Tree => self.tree.predict(&features) + 1e-9 * self.enriched.of(page),
+            Learner::OnLine => self.on_line.predict(&features),
+        }
+    }
+
+    fn is_stale(&self, book: &Book) -> bool {
+        let parts: [&dyn Order; 4] = [&self.rank, &self.walk, &self.enriched, &self.queries];
+        self.wants_a_tree() || parts.iter().any(|part| part.is_stale(book))
+    }
+
+    fn renew(&mut self, book: &Book) {
+        for part in self.parts() {
+            if part.is_stale(book) {
+                part.renew(book);
+            }
+        }
+        if self.wants_a_tree() {
+            self.grown_from = self.seen;
+            if self.learner == Learner::Tree {
+                self.tree = Tree::fit(&self.examples, TreeSettings::default());
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The shell of all orders: the frontier by score, and sources in their turn.
+
+use tidewatch_core::{Event, Outcome, PageId, Time};
+use tidewatch_math::rng::{Draws, purpose};
+
+use super::book::{Book, Standing};
+use crate::{Agenda, Choice, Gate, Highest, Policy};
+
+/// Share of fetches that go back to sources while the frontier is not empty:
+/// without any a growing web would stop growing for the crawler.
+pub(super) const REVISITS: f64 = 0.1;
+/// Entries per waiting page that the queue may hold before outdated ones are cleared out.
+const ENTRIES_PER_PAGE: usize = 4;
+const SMALL: usize = 1024;
+const EXPLORE: u64 = purpose("frontier.explore");
+
+/// What makes one order differ from another.
+pub trait Order: Send {
+    /// Takes note of an event that the book has noted already. Pages whose
+    /// score has risen go to `risen`; where scores fall nothing need be said.
+    fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>);
+
+    /// The score of a page now: finite, the highest first.
+    fn score(&self, page: PageId, book: &Book) -> f64;
+
+    /// Whether all scores should be found anew before the next choice.
+    fn is_stale(&self, _: &Book) -> bool {
+        false
+    }
+
+    /// Finds all scores anew.
+    fn renew(&mut self, _: &Book) {}
+
+    /// Whether pages in the collection compete with the frontier.
+    fn takes_held_pages(&self) -> bool {
+        false
+    }
+
+    /// Share of fetches that go to a random page of the frontier.
+    fn exploration(&self) -> f64 {
+        0.0
+    }
+}
+
+/// A policy that fetches the frontier in the order of scores.
+pub struct Ranked<O> {
+    order: O,
+    book: Book,
+    queue: Agenda<Highest>,
+    risen: Vec<PageId>,
+    /// Sources by the time of their last visit.
+    sources: Agenda<u64>,
+    visits: u64,
+    revisits: Turns,
+    /// The frontier in random order, if the order explores.
+    lots: Agenda<u64>,
+    explorations: Turns,
+    seed: u64,
+}
+
+/// Says yes so often that a given share of answers is yes, evenly spread.
+pub(super) struct Turns {
+    share: f64,
+    due: f64,
+}
+
+impl Turns {
+    pub(super) const fn new(share: f64) -> Self {
+        Turns { share, due: 0.0 }
+    }
+
+    pub(super) fn is_due(&mut self) -> bool {
+        self.due = (self.due + self.share).min(1.0);
+        self.due >= 1.0
+    }
+
+    pub(super) fn taken(&mut self) {
+        self.due -= 1.0;
+    }
+}
+
+impl<O: Order> Ranked<O> {
+    /// A policy of that order; draws follow from the seed.
+    pub fn new(order: O, seed: u64) -> Self {
+        let explorations = Turns::new(order.exploration());
+        Ranked {
+            order,
+            book: Book::default(),
+            queue: Agenda::default(),
+            risen: Vec::new(),
+            sources: Agenda::default(),
+            visits: 0,
+            revisits: Turns::new(REVISITS),
+            lots: Agenda::default(),
+            explorations,
+            seed,
+        }
+    }
+
+    /// What is known.
+    pub fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// The order itself.
+    pub fn order(&self) -> &O {
+        &self.order
+    }
+
+    fn is_candidate(&self, page: PageId) -> bool {
+        match self.book[page].standing {
+            Standing::Waiting => true,
+            Standing::Held => self.order.takes_held_pages(),
+            Standing::UnderWay | Standing::Gone => false,
+        }
+    }
+
+    fn push(&mut self, page: PageId) {
+        if self.is_candidate(page) {
+            let score = self.order.score(page, &self.book);
+            debug_assert!(score.is_finite());
+            self.queue.push(Highest(score), self.book[page].host, page);
+        }
+    }
+
+    /// The queue with one entry a page.
+    fn rebuild(&mut self) {
+        self.queue = Agenda::default();
+        for page in 0..self.book.pages().len() as u32 {
+            self.push(PageId(page));
+        }
+    }
+
+    fn keep_up(&mut self) {
+        if self.order.is_stale(&self.book) {
+            self.order.renew(&self.book);
+            self.rebuild();
+        }
+        let candidates = if self.order.takes_held_pages() {
+            self.book.pages().len()
+        } else {
+            self.book.waiting()
+        };
+        if self.queue.len() > ENTRIES_PER_PAGE * candidates + SMALL {
+            self.rebuild();
+        }
+    }
+
+    fn best(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        while let Some((Highest(was), page)) = self.queue.pop(now, gate) {
+            if !self.is_candidate(page) {
+                continue;
+            }
+            let score = self.order.score(page, &self.book);
+            if score >= was {
+                return Some(page);
+            }
+            // It fell while it waited; whoever is next may be better now.
+            self.queue.push(Highest(score), self.book[page].host, page);
+        }
+        None
+    }
+
+    fn revisit(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        while let Some((_, page)) = self.sources.pop(now, gate) {
+            if self.book[page].standing == Standing::Held {
+                return Some(page);
+            }
+        }
+        None
+    }
+
+    fn explore(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        while let Some((_, page)) = self.lots.pop(now, gate) {
+            if self.book[page].standing == Standing::Waiting {
+                return Some(page);
+            }
+        }
+        None
+    }
+
+    fn pick(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        if self.explorations.is_due()
+            && let Some(page) = self.explore(now, gate)
+        {
+            self.explorations.taken();
+            return Some(page);
+        }
+        if self.revisits.is_due()
+            && let Some(page) = self.revisit(now, gate)
+        {
+            self.revisits.taken();
+            return Some(page);
+        }
+        self.best(now, gate).or_else(|| self.revisit(now, gate))
+    }
+}
+
+impl<O: Order> Policy for Ranked<O> {
+    fn learn(&mut self, event: &Event<'_>) {
+        self.book.learn(event);
+        self.risen.clear();
+        self.order.learn(event, &self.book, &mut self.risen);
+        match event {
+            Event::Discovered(found) if !found.is_held => {
+                self.push(found.page);
+                if self.order.exploration() > 0.0 {
+                    let lot = Draws::keyed(self.seed, EXPLORE, found.key.0).word();
+                    self.lots.push(lot, found.host, found.page);
+                }
+            }
+            Event::Held(seen) | Event::Fetched(seen) => {
+                self.visits += 1;
+                if self.book[seen.page].is_source && seen.outcome != Outcome::Gone {
+                    self.sources.push(self.visits, self.book[seen.page].host, seen.page);
+                }
+                self.push(seen.page);
+            }
+            _ => {}
+        }
+        let risen = std::mem::take(&mut self.risen);
+        risen.iter().for_each(|&page| self.push(page));
+        self.risen = risen;
+    }
+
+    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
+        self.keep_up();
+        let Some(page) = self.pick(now, gate) else { return Choice::Idle };
+        self.book.choose(page);
+        Choice::Fetch(page)
+    }
+}

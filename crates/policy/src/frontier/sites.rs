@@ -1,0 +1,188 @@
+//! Orders that look at sites and at what pages have revealed.
+
+use std::collections::VecDeque;
+
+use tidewatch_core::{Event, HostId, Outcome, PageId, Span, Time};
+
+use super::book::{Book, Standing};
+use super::ranked::{REVISITS, Turns};
+use crate::{Agenda, Choice, Gate, Highest, Policy};
+
+/// The site with most pages waiting first `[ON10]`; within a site, first found first.
+pub struct SiteSize {
+    book: Book,
+    /// Pages waiting, by host.
+    waiting: Vec<VecDeque<PageId>>,
+    /// For every host its next page under the number waiting, the newest entry valid.
+    queue: Agenda<Highest>,
+    sources: Agenda<u64>,
+    visits: u64,
+    turns: Turns,
+}
+
+impl Default for SiteSize {
+    /// A policy that knows nothing yet.
+    fn default() -> Self {
+        SiteSize {
+            book: Book::default(),
+            waiting: Vec::new(),
+            queue: Agenda::default(),
+            sources: Agenda::default(),
+            visits: 0,
+            turns: Turns::new(REVISITS),
+        }
+    }
+}
+
+impl SiteSize {
+    fn revisit(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        self.sources.pop(now, gate).map(|(_, page)| page)
+    }
+
+    fn enter(&mut self, host: HostId) {
+        let line = &self.waiting[host.index()];
+        if let Some(&page) = line.front() {
+            self.queue.push(Highest(line.len() as f64), host, page);
+        }
+    }
+
+    fn next(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        while let Some((Highest(size), page)) = self.queue.pop(now, gate) {
+            let host = self.book[page].host;
+            let line = &mut self.waiting[host.index()];
+            let is_valid = line.front() == Some(&page) && line.len() == size as usize;
+            if is_valid {
+                line.pop_front();
+                self.enter(host);
+                return Some(page);
+            }
+        }
+        None
+    }
+
+    fn wait(&mut self, page: PageId, host: HostId) {
+        if self.waiting.len() <= host.index() {
+            self.waiting.resize_with(host.index() + 1, VecDeque::new);
+        }
+        self.waiting[host.index()].push_back(page);
+        self.enter(host);
+    }
+}
+
+impl Policy for SiteSize {
+    fn learn(&mut self, event: &Event<'_>) {
+        self.book.learn(event);
+        match event {
+            Event::Discovered(found) if !found.is_held => self.wait(found.page, found.host),
+            Event::Held(seen) | Event::Fetched(seen) => {
+                self.visits += 1;
+                let page = self.book[seen.page];
+                if page.standing == Standing::Waiting {
+                    self.wait(seen.page, page.host);
+                } else if page.is_source && page.standing == Standing::Held {
+                    self.sources.push(self.visits, page.host, seen.page);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
+        let in_turn = if self.turns.is_due() { self.revisit(now, gate) } else { None };
+        if in_turn.is_some() {
+            self.turns.taken();
+        }
+        let page = in_turn.or_else(|| self.next(now, gate)).or_else(|| self.revisit(now, gate));
+        let Some(page) = page else { return Choice::Idle };
+        self.book.choose(page);
+        Choice::Fetch(page)
+    }
+}
+
+/// Share of fetches that watch pages known to reveal others.
+const WATCHING: f64 = 0.3;
+/// A page is taken to reveal one page in this time until it shows otherwise.
+const USUAL_SPAWN: Span = Span::from_micros(10 * Span::DAY.as_micros());
+
+/// Few old pages reveal most new ones `[ON10, §4]`: watch those, and fetch what they reveal.
+///
+/// A page's spawning rate is the number of pages it was the first to reveal when
+/// visited again, by the time watched (one page in ten days taken as known). It is
+/// due when it is expected to reveal one; the page due first is watched first.
+pub struct SpawningRate {
+    book: Book,
+    new: Agenda<u32>,
+    watched: Agenda<(Time, u32)>,
+    /// Pages revealed by visits after the first, and the last visit.
+    spawned: Vec<(u32, Option<Time>)>,
+    turns: Turns,
+}
+
+impl Default for SpawningRate {
+    /// A policy that knows nothing yet.
+    fn default() -> Self {
+        SpawningRate {
+            book: Book::default(),
+            new: Agenda::default(),
+            watched: Agenda::default(),
+            spawned: Vec::new(),
+            turns: Turns::new(WATCHING),
+        }
+    }
+}
+
+impl SpawningRate {
+    fn revisit(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        self.watched.pop(now, gate).map(|(_, page)| page)
+    }
+
+    fn watch(&mut self, page: PageId, at: Time) {
+        let known = self.book[page];
+        let (spawned, _) = self.spawned[page.index()];
+        let watched = known.held_since.map_or(Span::ZERO, |since| at.since(since));
+        let wait = (watched.seconds() + USUAL_SPAWN.seconds()) / (f64::from(spawned) + 1.0);
+        let due = at + Span::from_seconds(wait).unwrap_or(Span::FOREVER);
+        self.watched.push((due, page.0), known.host, page);
+    }
+}
+
+impl Policy for SpawningRate {
+    fn learn(&mut self, event: &Event<'_>) {
+        self.book.learn(event);
+        match event {
+            Event::Discovered(found) => {
+                self.spawned.push((0, None));
+                if let Some(via) = found.via {
+                    let (spawned, seen) = &mut self.spawned[via.index()];
+                    *spawned += u32::from(seen.is_some());
+                }
+                if !found.is_held {
+                    self.new.push(found.page.0, found.host, found.page);
+                }
+            }
+            Event::Held(seen) | Event::Fetched(seen) => {
+                let page = self.book[seen.page];
+                if page.standing == Standing::Waiting {
+                    self.new.push(seen.page.0, page.host, seen.page);
+                } else if seen.outcome != Outcome::Gone {
+                    self.spawned[seen.page.index()].1 = Some(seen.at);
+                    self.watch(seen.page, seen.at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
+        let in_turn = if self.turns.is_due() { self.revisit(now, gate) } else { None };
+        if in_turn.is_some() {
+            self.turns.taken();
+        }
+        let page = in_turn
+            .or_else(|| self.new.pop(now, gate).map(|(_, page)| page))
+            .or_else(|| self.revisit(now, gate));
+        let Some(page) = page else { return Choice::Idle };
+        self.book.choose(page);
+        Choice::Fetch(page)
+    }
+}

@@ -1,0 +1,97 @@
+//! Words of URLs, link texts and queries, as hashes.
+
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Words of one text that are looked at, so that a hostile URL costs no more than another.
+const MOST_WORDS: usize = 48;
+/// Bytes of one text that are looked at.
+const MOST_BYTES: usize = 2048;
+/// Words that every URL has.
+const EMPTY_WORDS: [&str; 8] = ["http", "https", "www", "html", "htm", "php", "index", "com"];
+
+/// The words of a text as hashes: runs of letters or digits in lower case, at
+/// least two characters, numbers left out, in order, at most [`MOST_WORDS`].
+pub fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
+    let end = text.floor_char_boundary(MOST_BYTES.min(text.len()));
+    text[..end]
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 1 && word.chars().any(char::is_alphabetic))
+        .map(str::to_lowercase)
+        .filter(|word| !EMPTY_WORDS.contains(&word.as_str()))
+        .map(|word| xxh3_64(word.as_bytes()))
+        .take(MOST_WORDS)
+}
+
+/// The words of a URL: those of its path and query. Its host says where, not what.
+pub(super) fn url_words(url: &str) -> impl Iterator<Item = u64> + '_ {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    words(rest.split_once('/').map_or("", |(_, path)| path))
+}
+
+/// What a scoped crawl is about: words with weights in (0, 1].
+#[derive(Clone, Debug, Default)]
+pub struct Topic {
+    weights: FxHashMap<u64, f64>,
+}
+
+impl Topic {
+    /// All of these words alike.
+    pub fn of(words_of_topic: &str) -> Self {
+        Topic { weights: words(words_of_topic).map(|word| (word, 1.0)).collect() }
+    }
+
+    /// Adds words of a query of the given weight; the heavier counts.
+    pub fn add(&mut self, text: &str, weight: f64) {
+        for word in words(text) {
+            let known = self.weights.entry(word).or_default();
+            *known = known.max(weight.clamp(0.0, 1.0));
+        }
+    }
+
+    /// Whether it is about anything.
+    pub fn is_empty(&self) -> bool {
+        self.weights.is_empty()
+    }
+
+    /// How relevant a text is, 0 to 1: 1 − Π(1 − w/2) over the topic's words in
+    /// it, so that one sure word gives a half and more words more.
+    pub fn relevance(&self, text: impl Iterator<Item = u64>) -> f64 {
+        let mut met = Vec::new();
+        let mut rest = 1.0;
+        for word in text {
+            if let Some(weight) = self.weights.get(&word)
+                && !met.contains(&word)
+            {
+                met.push(word);
+                rest *= 1.0 - weight / 2.0;
+            }
+        }
+        1.0 - rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_what_people_would_call_words() {
+        let of = |text: &str| words(text).collect::<Vec<_>>();
+        assert_eq!(of("Red-Fish/index.html?id=77"), of("red fish id"));
+        assert_eq!(of("a 1 22 --"), Vec::<u64>::new());
+        assert_eq!(words(&"é ".repeat(9999)).count(), MOST_WORDS);
+        assert!(url_words("https://red.example/").next().is_none());
+        assert_eq!(url_words("https://x.example/red/9").collect::<Vec<_>>(), of("red"));
+    }
+
+    #[test]
+    #[allow(clippy::float_cmp, reason = "halves are exact")]
+    fn each_further_word_adds_half_of_what_is_missing() {
+        let topic = Topic::of("red fish");
+        let relevance = |text: &str| topic.relevance(words(text));
+        assert_eq!(relevance("blue bird"), 0.0);
+        assert_eq!(relevance("red red bird"), 0.5);
+        assert_eq!(relevance("red fish"), 0.75);
+    }
+}
