@@ -11,6 +11,7 @@ mod lab;
 mod output;
 mod parse;
 mod progress;
+mod rank;
 mod robots;
 mod table_in;
 mod table_out;
@@ -44,6 +45,8 @@ enum Command {
     Parse(parse::Args),
     /// Say which URLs a robots.txt allows, and by which line.
     Robots(robots::Args),
+    /// Rank pages by what links, clicks and queries say of them.
+    Rank(Box<rank::Args>),
     /// Place crawls on the slots of crawlers, each as near its ideal time as can be.
     Timetable(timetable::Args),
     /// Show the canonical form, SURT key, host and registrable domain of URLs.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Lab(command) => lab::run(command),
         Command::Parse(args) => parse::run(&args),
         Command::Robots(args) => robots::run(&args),
+        Command::Rank(args) => rank::run(&args),
         Command::Timetable(args) => timetable::run(&args),
         Command::Url(args) => url::run(&args),
     };

@@ -53,6 +53,17 @@ pub enum LabError {
     /// A formula was asked for where it does not hold.
     #[error(transparent)]
     Math(#[from] tidewatch_math::MathError),
+    /// A graph is damaged, or a walk was asked for what makes no sense.
+    #[error(transparent)]
+    Graph(#[from] tidewatch_graph::GraphError),
+    /// An experiment on real data was run without any.
+    #[error("the experiment {experiment} needs real data; give --data with the folder {folder}")]
+    NeedsData {
+        /// Which.
+        experiment: &'static str,
+        /// What the folder holds.
+        folder: &'static str,
+    },
     /// No policy has this name.
     #[error("there is no policy '{name}'; the policies are {known}")]
     UnknownPolicy {

@@ -7,5 +7,6 @@ mod bad_traces;
 mod golden;
 mod lab;
 mod looking_inside;
+mod rank;
 mod science;
 mod tool;

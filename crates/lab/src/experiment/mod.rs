@@ -6,6 +6,7 @@
 
 mod echo_baselines;
 mod estimators;
+mod frontier;
 mod orders;
 mod refresh_on_line;
 mod staleness_curves;
@@ -87,6 +88,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "echo-baselines",
         about: "breadth-first crawling of the echo web at three budgets, beside the published figures",
         run: echo_baselines::run,
+    },
+    Experiment {
+        name: "frontier-impact",
+        about: "search impact of the frontier's first percents for every method, on two webs",
+        run: frontier::impact::run,
+    },
+    Experiment {
+        name: "coverage",
+        about: "weighted coverage over time of every order of first fetches",
+        run: frontier::coverage::run,
+    },
+    Experiment {
+        name: "graph-real",
+        about: "PageRank, walks, coverage and scoped orders on real graphs (--data: folder web_graphs)",
+        run: frontier::real::run,
     },
 ];
 

@@ -87,7 +87,7 @@ pub enum ImportError {
 
 impl ImportError {
     /// For `map_err` on a call to the operating system.
-    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| ImportError::Io { doing, path, source }
     }

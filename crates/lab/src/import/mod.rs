@@ -44,6 +44,7 @@ use tidewatch_trace::Trace;
 
 pub use clock::{Moment, NotATime};
 pub use error::ImportError;
+pub(crate) use rank::pagerank;
 
 /// Seed where none is given.
 const DEFAULT_SEED: u64 = 1;

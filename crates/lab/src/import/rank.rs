@@ -13,7 +13,7 @@ const MOST_ITERATIONS: usize = 200;
 /// sorted by source: r = (1 − d) + d·(Aᵀr + dangling mass shared by all).
 ///
 /// Pages without links share their rank among all pages. Of no pages, none.
-pub(super) fn pagerank(pages: usize, links: &[(u32, u32)]) -> Vec<f64> {
+pub(crate) fn pagerank(pages: usize, links: &[(u32, u32)]) -> Vec<f64> {
     let mut degree = vec![0_u32; pages];
     links.iter().for_each(|&(source, _)| degree[source as usize] += 1);
     let mut rank = vec![1.0; pages];
