@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sparse
 from sknetwork.ranking import PageRank
 
-ROUNDS, STEPS, ALPHA = 5, 20, 0.85
+ROUNDS, STEPS, ALPHA = 5, 50, 0.85
 
 
 def read(path):
@@ -32,7 +32,7 @@ def read(path):
     with gzip.open(path, "rt") as lines:
         nodes = 0
         for node, line in enumerate(lines):
-            successors = np.cumsum(np.fromstring(line, dtype=np.int64, sep=" "))
+            successors = np.cumsum(np.array(line.split(), dtype=np.int64))
             successors = successors[successors != node]
             sources.append(np.full(len(successors), node))
             targets.append(successors)

@@ -1,4 +1,10 @@
 //! One step over all lists, in pieces.
+//!
+//! Web graphs repeat themselves: pages made from one template are linked from the
+//! same pages, and in a crawl half of all lists are copies of an earlier one. A sum
+//! over a list is made once for all its copies. That is exact, and it saves most of
+//! the short lists, whose cost is not their additions but the processor's wrong
+//! guess of where each ends.
 
 use std::ops::Range;
 
@@ -7,10 +13,26 @@ use tidewatch_math::Sum;
 
 use crate::Csr;
 
-/// Lists with the pieces in which they are worked on.
+/// Nodes and links a piece of work holds at least. Fixed, so that pieces, and with
+/// them sums over pieces, do not depend on the number of threads.
+const NODES: usize = 1 << 14;
+const LINKS: u64 = 1 << 16;
+/// The class of empty lists.
+const EMPTY: u32 = 0;
+/// Places for kinds of lists met lately; a later kind takes the place of an earlier one,
+/// which then is no longer shared. Copies are near one another, so few are missed.
+const LATELY: usize = 1 << 16;
+
+/// Lists, each kind of list once.
 pub(super) struct Rows<'a> {
     csr: &'a Csr,
+    /// For every kind of list but the empty one, the first node that has it.
+    leaders: Vec<u32>,
+    /// Which kind a node's list is: 0, or one more than the place among leaders.
+    class: Vec<u32>,
     pieces: Vec<Range<usize>>,
+    /// Sums by kind.
+    sums: Vec<f64>,
 }
 
 /// Sums over all nodes that a step makes on the way.
@@ -26,30 +48,45 @@ pub(super) struct Tally {
 
 impl<'a> Rows<'a> {
     pub(super) fn new(csr: &'a Csr) -> Self {
-        Rows { csr, pieces: csr.pieces() }
+        let mut lately = vec![EMPTY; LATELY];
+        let (mut leaders, mut class) = (Vec::new(), Vec::with_capacity(csr.len()));
+        for node in 0..csr.len() as u32 {
+            let list = csr.of(node);
+            let Some(&first) = list.first() else {
+                class.push(EMPTY);
+                continue;
+            };
+            let known = &mut lately[look(list, first)];
+            let is_copy = *known != EMPTY && csr.of(leaders[*known as usize - 1]) == list;
+            if !is_copy {
+                leaders.push(node);
+                *known = leaders.len() as u32;
+            }
+            class.push(*known);
+        }
+        let pieces = pieces(csr, &leaders);
+        let sums = vec![0.0; leaders.len() + 1];
+        Rows { csr, leaders, class, pieces, sums }
     }
 
     /// For every node j, lets `settle(j, Σ of y over j's list, x(j), next(j), tally)` decide.
     pub(super) fn pull(
-        &self,
+        &mut self,
         y: &[f64],
         x: &mut [f64],
         next: &mut [f64],
         settle: impl Fn(usize, f64, &mut f64, &mut f64, &mut Tally) + Sync,
     ) -> Tally {
-        let (starts, targets) = self.csr.raw();
-        let work = split(&self.pieces, x, next);
+        self.add_up(y);
+        let (class, sums) = (&self.class, &self.sums);
+        let work = x.par_chunks_mut(NODES).zip(next.par_chunks_mut(NODES)).enumerate();
         let tallies: Vec<Tally> = work
-            .into_par_iter()
-            .map(|(nodes, x, next)| {
+            .map(|(piece, (x, next))| {
                 let mut tally = Tally::default();
-                let mut from = starts[nodes.start] as usize;
-                let ends = &starts[nodes.start + 1..=nodes.end];
-                let each = nodes.zip(ends).zip(x.iter_mut().zip(next));
-                for ((node, &end), (x, next)) in each {
-                    let end = end as usize;
-                    settle(node, total(&targets[from..end], y), x, next, &mut tally);
-                    from = end;
+                let from = piece * NODES;
+                let each = class[from..].iter().zip(x.iter_mut().zip(next)).enumerate();
+                for (i, (&class, (x, next))) in each {
+                    settle(from + i, sums[class as usize], x, next, &mut tally);
                 }
                 tally
             })
@@ -57,23 +94,49 @@ impl<'a> Rows<'a> {
         let sum = |of: fn(&Tally) -> f64| tallies.iter().map(of).collect::<Sum>().value();
         Tally { moved: sum(|t| t.moved), loose: sum(|t| t.loose), total: sum(|t| t.total) }
     }
+
+    fn add_up(&mut self, y: &[f64]) {
+        let mut rest = &mut self.sums[1..];
+        let mut work = Vec::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            let (mine, others) = rest.split_at_mut(piece.len());
+            work.push((&self.leaders[piece.clone()], mine));
+            rest = others;
+        }
+        let (starts, targets) = self.csr.raw();
+        work.into_par_iter().for_each(|(leaders, sums)| {
+            for (&node, sum) in leaders.iter().zip(sums) {
+                let node = node as usize;
+                *sum = total(&targets[starts[node] as usize..starts[node + 1] as usize], y);
+            }
+        });
+    }
 }
 
-type Piece<'x> = (Range<usize>, &'x mut [f64], &'x mut [f64]);
+/// A place by the looks of a list: its length, first, middle and last link.
+fn look(list: &[u32], first: u32) -> usize {
+    let (length, last) = (list.len(), list[list.len() - 1]);
+    let parts = [length as u32, first, list[length / 2], last];
+    let mixed = parts.iter().fold(0_u64, |hash, &part| {
+        (hash.rotate_left(23) ^ u64::from(part)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    });
+    (mixed >> 40) as usize % LATELY
+}
 
-fn split<'x>(
-    pieces: &[Range<usize>],
-    mut x: &'x mut [f64],
-    mut next: &'x mut [f64],
-) -> Vec<Piece<'x>> {
-    let mut work = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        let (mine, others) = x.split_at_mut(piece.len());
-        let (my_next, next_others) = next.split_at_mut(piece.len());
-        work.push((piece.clone(), mine, my_next));
-        (x, next) = (others, next_others);
+/// Ranges of leaders of about equal work.
+fn pieces(csr: &Csr, leaders: &[u32]) -> Vec<Range<usize>> {
+    let (mut pieces, mut start, mut work) = (Vec::new(), 0, 0);
+    for (i, &node) in leaders.iter().enumerate() {
+        work += csr.degree(node) + 4;
+        if work >= LINKS {
+            pieces.push(start..i + 1);
+            (start, work) = (i + 1, 0);
+        }
     }
-    work
+    if start < leaders.len() {
+        pieces.push(start..leaders.len());
+    }
+    pieces
 }
 
 /// Σ y over a list. Four sums at once, so that additions need not wait for one another.
