@@ -1,0 +1,288 @@
+//! The one place where a socket connects, and where the address is checked.
+//!
+//! A host becomes addresses (a literal, a built-in meaning, an answer of the
+//! resolver); each is checked against the policy directly before it is dialled, and
+//! there is no other way to a socket. Seeds, links, redirects, robots.txt, sitemaps
+//! and feeds all come through here, so there is nothing to get around.
+//!
+//! Through a proxy the proxy connects, so its own address is the operator's choice and
+//! not checked; the target's addresses are looked up and checked here all the same.
+//! A proxy that resolves differently must do its own filtering.
+
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tidewatch_core::url::CanonicalUrl;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{self, ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::ServerName},
+};
+
+use crate::{
+    AddressPolicy, Failure, Limits, Resolve,
+    resolve::built_in,
+    tape::{Recorded, Tape, head_end},
+};
+
+/// A connection that is still to come.
+pub type Dialling = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>;
+
+/// Someone who opens sockets. Tests put a stub here; the check comes before it.
+pub trait Dial: Send + Sync {
+    /// Connects to an address that has been checked.
+    fn dial(&self, to: SocketAddr) -> Dialling;
+}
+
+/// Plain TCP.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tcp;
+
+impl Dial for Tcp {
+    fn dial(&self, to: SocketAddr) -> Dialling {
+        Box::pin(async move {
+            let stream = TcpStream::connect(to).await?;
+            stream.set_nodelay(true)?;
+            Ok(stream)
+        })
+    }
+}
+
+/// An HTTP proxy that all connections go through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The value of `Proxy-Authorization`, if it wants one.
+    pub authorization: Option<String>,
+}
+
+/// Addresses of one host that are tried.
+const MAX_ADDRESSES: usize = 4;
+
+/// Largest answer of a proxy to `CONNECT`.
+const MAX_PROXY_HEAD: usize = 8 * 1024;
+
+/// Bytes of one HTTP/2 stream that may be on their way unread.
+const H2_WINDOW: u32 = 256 * 1024;
+
+/// Smallest buffer that hyper takes.
+const MIN_BUFFER: usize = 8 * 1024;
+
+/// A way to send requests.
+pub(crate) enum Sender {
+    H1(http1::SendRequest<Empty<Bytes>>),
+    H2(http2::SendRequest<Empty<Bytes>>),
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    pub(crate) sender: Sender,
+    pub(crate) tape: Tape,
+    pub(crate) address: IpAddr,
+    /// Whether requests carry the whole URL, as a proxy wants it.
+    pub(crate) wants_whole_url: bool,
+}
+
+pub(crate) struct Connector {
+    pub(crate) resolver: Arc<dyn Resolve>,
+    pub(crate) dial: Arc<dyn Dial>,
+    pub(crate) policy: AddressPolicy,
+    pub(crate) proxy: Option<Proxy>,
+    pub(crate) tls: Arc<ClientConfig>,
+    pub(crate) limits: Limits,
+}
+
+/// The configuration of TLS: Mozilla's roots and perhaps some more.
+pub(crate) fn tls(
+    more_roots: &[CertificateDer<'static>],
+    offers_h2: bool,
+) -> Result<ClientConfig, Failure> {
+    let failed = |error: rustls::Error| Failure::Tls { why: error.to_string() };
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    for root in more_roots {
+        roots.add(root.clone()).map_err(failed)?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let mut config = versions.map_err(failed)?.with_root_certificates(roots).with_no_client_auth();
+    if offers_h2 {
+        config.alpn_protocols.push(b"h2".to_vec());
+    }
+    config.alpn_protocols.push(b"http/1.1".to_vec());
+    Ok(config)
+}
+
+impl Connector {
+    /// Opens a connection for a URL within the limit.
+    pub(crate) async fn connect(&self, url: &CanonicalUrl) -> Result<Connection, Failure> {
+        let limit = self.limits.connect;
+        let connecting = tokio::time::timeout(limit, self.open(url));
+        connecting.await.unwrap_or(Err(Failure::ConnectTimeout { limit }))
+    }
+
+    async fn open(&self, url: &CanonicalUrl) -> Result<Connection, Failure> {
+        let targets = self.allowed(url).await?;
+        let Some(proxy) = &self.proxy else {
+            let (socket, address) = self.reach(&targets).await?;
+            return self.secure(url, socket, address, false).await;
+        };
+        let (mut socket, _) = self.reach(&self.proxy_addresses(proxy).await?).await?;
+        let address = targets[0].ip();
+        if url.is_https() {
+            tunnel(&mut socket, url, proxy).await?;
+        }
+        self.secure(url, socket, address, !url.is_https()).await
+    }
+
+    /// The addresses of a URL's host that may be connected to; a failure if there are none.
+    async fn allowed(&self, url: &CanonicalUrl) -> Result<Vec<SocketAddr>, Failure> {
+        let host = url.host();
+        let mut found = match (url.ip(), built_in(host)) {
+            (Some(address), _) => vec![address],
+            (None, Some(addresses)) => addresses,
+            (None, None) => self.resolver.resolve(host).await?,
+        };
+        // Hosts without a route for IPv6 are common; those without one for IPv4 are not.
+        found.sort_by_key(IpAddr::is_ipv6);
+        let mut blocked = None;
+        let mut allowed = Vec::new();
+        for address in found {
+            match self.policy.check(address) {
+                Ok(()) => allowed.push(SocketAddr::new(address, url.port())),
+                Err(kind) => blocked = Some(Failure::BlockedAddress { address, kind }),
+            }
+        }
+        match blocked {
+            Some(blocked) if allowed.is_empty() => Err(blocked),
+            _ if allowed.is_empty() => Err(Failure::NoAddress { host: host.to_owned() }),
+            _ => Ok(allowed),
+        }
+    }
+
+    async fn proxy_addresses(&self, proxy: &Proxy) -> Result<Vec<SocketAddr>, Failure> {
+        let found = match (proxy.host.parse(), built_in(&proxy.host)) {
+            (Ok(address), _) => vec![address],
+            (Err(_), Some(addresses)) => addresses,
+            (Err(_), None) => self.resolver.resolve(&proxy.host).await?,
+        };
+        Ok(found.into_iter().map(|address| SocketAddr::new(address, proxy.port)).collect())
+    }
+
+    /// Dials one address after the other.
+    async fn reach(&self, targets: &[SocketAddr]) -> Result<(TcpStream, IpAddr), Failure> {
+        let mut last = None;
+        for target in targets.iter().take(MAX_ADDRESSES) {
+            match self.dial.dial(*target).await {
+                Ok(socket) => return Ok((socket, target.ip())),
+                Err(error) => last = Some(error),
+            }
+        }
+        let why = last.map_or_else(|| "no address".to_owned(), |error| error.to_string());
+        Err(Failure::Connect { why })
+    }
+
+    async fn secure(
+        &self,
+        url: &CanonicalUrl,
+        socket: TcpStream,
+        address: IpAddr,
+        wants_whole_url: bool,
+    ) -> Result<Connection, Failure> {
+        let tape = Tape::default();
+        let sender = if url.is_https() {
+            let failed = |why: String| Failure::Tls { why };
+            let host = url.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+            let name = ServerName::try_from(host).map_err(|error| failed(error.to_string()))?;
+            let connecting = TlsConnector::from(self.tls.clone()).connect(name, socket);
+            let secure = connecting.await.map_err(|error| failed(error.to_string()))?;
+            let is_h2 = secure.get_ref().1.alpn_protocol() == Some(b"h2");
+            if is_h2 { self.h2(secure).await? } else { self.h1(secure, &tape).await? }
+        } else {
+            self.h1(socket, &tape).await?
+        };
+        Ok(Connection { sender, tape, address, wants_whole_url })
+    }
+
+    /// A connection over a stream that is there already.
+    pub(crate) async fn of_stream<S>(&self, stream: S) -> Result<Connection, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let tape = Tape::default();
+        let sender = self.h1(stream, &tape).await?;
+        let address = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        Ok(Connection { sender, tape, address, wants_whole_url: false })
+    }
+
+    async fn h1<S>(&self, socket: S, tape: &Tape) -> Result<Sender, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let io = TokioIo::new(Recorded { socket, tape: tape.clone() });
+        let handshake = http1::Builder::new()
+            .max_headers(self.limits.headers)
+            .max_header_size(self.limits.head_bytes)
+            .max_buf_size(self.limits.head_bytes.max(MIN_BUFFER))
+            .title_case_headers(true)
+            .allow_obsolete_multiline_headers_in_responses(true)
+            .ignore_invalid_headers_in_responses(true)
+            .handshake(io)
+            .await;
+        let (sender, connection) = handshake.map_err(|error| Failure::of_hyper(&error))?;
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(Sender::H1(sender))
+    }
+
+    async fn h2<S>(&self, socket: S) -> Result<Sender, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let handshake = http2::Builder::new(TokioExecutor::new())
+            .max_header_list_size(u32::try_from(self.limits.head_bytes).unwrap_or(u32::MAX))
+            .initial_stream_window_size(H2_WINDOW)
+            .initial_connection_window_size(H2_WINDOW)
+            .handshake(TokioIo::new(socket))
+            .await;
+        let (sender, connection) = handshake.map_err(|error| Failure::of_hyper(&error))?;
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(Sender::H2(sender))
+    }
+}
+
+/// Asks a proxy to connect to the target.
+async fn tunnel(socket: &mut TcpStream, url: &CanonicalUrl, proxy: &Proxy) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::Proxy { why: error.to_string() };
+    let target = format!("{}:{}", url.host(), url.port());
+    let authorization = match &proxy.authorization {
+        Some(value) => format!("Proxy-Authorization: {value}\r\n"),
+        None => String::new(),
+    };
+    let ask = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{authorization}\r\n");
+    socket.write_all(ask.as_bytes()).await.map_err(failed)?;
+    let mut head = Vec::new();
+    while head_end(&head, 0).is_none() {
+        // Byte by byte, so that nothing behind the head is taken.
+        head.push(socket.read_u8().await.map_err(failed)?);
+        if head.len() > MAX_PROXY_HEAD {
+            return Err(Failure::Proxy { why: "its answer is too long".to_owned() });
+        }
+    }
+    let line = String::from_utf8_lossy(&head);
+    let line = line.lines().next().unwrap_or_default();
+    match line.split(' ').nth(1) {
+        Some(status) if status.starts_with('2') => Ok(()),
+        _ => Err(Failure::Proxy { why: line.to_owned() }),
+    }
+}

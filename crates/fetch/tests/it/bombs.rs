@@ -1,0 +1,58 @@
+//! Hostile answers: a named end, in bounded time, with a bounded body.
+
+use std::time::Instant;
+
+use crate::{
+    server::{Server, answer, get},
+    shared,
+};
+
+/// The file, the encoding it is served with (none: the file is the whole answer), the end.
+const BOMBS: [(&str, Option<&str>, &str); 11] = [
+    ("gzip-1GiB.gz", Some("gzip"), "answered"),
+    ("brotli-10GiB.br", Some("br"), "answered"),
+    ("zstd-window-128MiB.zst", Some("zstd"), "bad-encoding"),
+    ("gzip-truncated.gz", Some("gzip"), "bad-encoding"),
+    ("gzip-bad-crc.gz", Some("gzip"), "bad-encoding"),
+    ("headers-flood.http", None, "head-too-large"),
+    ("warc-injection.http", None, "answered"),
+    ("location-crlf.http", None, "redirect"),
+    ("chunked-huge-size.http", None, "incomplete"),
+    ("chunked-extension-flood.http", None, "protocol"),
+    ("content-length-lie-short.http", None, "incomplete"),
+];
+
+/// Far more than any of them needs, on a slow and busy machine.
+const PATIENCE_S: u64 = 20;
+
+#[tokio::test]
+async fn bombs_end_with_a_name() {
+    let mut failures = Vec::new();
+    for (name, encoding, want) in BOMBS {
+        let Some(bytes) = shared::bytes(&format!("bombs/{name}")) else { return };
+        let bytes = match encoding {
+            Some(encoding) => {
+                answer("200 OK", &format!("Content-Encoding: {encoding}\r\n"), &bytes)
+            }
+            None => bytes,
+        };
+        let server = Server::start(move |_| bytes.clone()).await;
+        let started = Instant::now();
+        let ask = crate::server::request("http://a.example/", tidewatch_fetch::Purpose::Page);
+        let fetched = server.fetcher().fetch(&ask, &mut |_| false).await;
+        let (reason, kept) = (fetched.end.reason(), fetched.response().map_or(0, |r| r.body.len()));
+        if reason != want || kept > 2_000_000 || started.elapsed().as_secs() > PATIENCE_S {
+            let took = started.elapsed();
+            failures.push(format!("{name}: {:?}, {kept} bytes, {took:?}; not {want}", fetched.end));
+        }
+    }
+    shared::judge("bombs", BOMBS.len(), &failures);
+}
+
+#[tokio::test]
+async fn an_answer_that_looks_like_a_record_is_one_body() {
+    let Some(bytes) = shared::bytes("bombs/warc-injection.http") else { return };
+    let server = Server::start(move |_| bytes.clone()).await;
+    let fetched = get(&server.fetcher(), "http://a.example/").await;
+    assert!(!fetched.response().unwrap().head.windows(5).any(|window| window == b"WARC/"));
+}

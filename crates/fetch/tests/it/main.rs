@@ -1,0 +1,12 @@
+//! Integration tests of the fetch crate, in one binary. All sockets are on loopback.
+
+#![allow(clippy::unwrap_used)]
+
+mod bombs;
+mod exchange;
+mod limits;
+mod redirects;
+mod server;
+mod shared;
+mod ssrf;
+mod tls;

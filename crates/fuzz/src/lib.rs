@@ -1,0 +1,48 @@
+//! Does hostile input ever panic, hang or break a promise?
+//!
+//! Every [`Target`] takes bytes as strangers write them. [`Mutator`] makes more of them
+//! from a small corpus kept beside this crate, with seeded randomness: the same seed
+//! gives the same inputs on any machine, so a failure is a number. No instrumentation
+//! and no nightly compiler: the corpus and the targets' own words do what coverage
+//! would. The tests run each target for some seconds; the example `fuzz` for as long as
+//! one likes.
+
+mod mutate;
+mod targets;
+
+pub use self::{
+    mutate::Mutator,
+    targets::{TARGETS, Target},
+};
+
+use std::time::{Duration, Instant};
+
+/// What a run found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    /// Inputs tried.
+    pub runs: u64,
+    /// The longest that one took.
+    pub slowest: Duration,
+    /// Which one that was.
+    pub slowest_run: u64,
+}
+
+/// Runs a target on inputs `first..` until there were `count` or time is up. A panic is the
+/// target's own; the input of run `n` is `Mutator::input(n)`.
+pub fn run(target: &Target, seed: u64, count: u64, limit: Duration) -> Tally {
+    let mutator = Mutator::new(target, seed);
+    let started = Instant::now();
+    let mut tally = Tally::default();
+    while tally.runs < count && started.elapsed() < limit {
+        let input = mutator.input(tally.runs);
+        let begun = Instant::now();
+        (target.run)(&input);
+        let took = begun.elapsed();
+        if took > tally.slowest {
+            (tally.slowest, tally.slowest_run) = (took, tally.runs);
+        }
+        tally.runs += 1;
+    }
+    tally
+}
