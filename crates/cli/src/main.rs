@@ -6,6 +6,7 @@
 mod allocate;
 mod demo;
 mod estimate;
+mod fetch;
 mod ids;
 mod lab;
 mod output;
@@ -38,6 +39,8 @@ enum Command {
     Allocate(Box<allocate::Args>),
     /// Estimate how often pages change from a log of visits.
     Estimate(estimate::Args),
+    /// Make one fetch as the crawler would: outcome, reason, redirects, sizes, timings.
+    Fetch(fetch::Args),
     /// Try policies on simulated and recorded webs.
     #[command(subcommand)]
     Lab(lab::Command),
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Allocate(args) => allocate::run(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Fetch(args) => fetch::run(&args),
         Command::Lab(command) => lab::run(command),
         Command::Parse(args) => parse::run(&args),
         Command::Robots(args) => robots::run(&args),

@@ -47,3 +47,29 @@ fn parse_shows_links_feeds_and_sitemaps() {
     let wrong = folder.run("parse p.html --url nonsense");
     assert!(wrong.code == 1 && wrong.err.contains("document's address"), "{}", wrong.err);
 }
+
+#[test]
+fn fetch_names_its_outcome() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut head = [0; 1024];
+        let length = socket.read(&mut head).unwrap();
+        socket.write_all(b"HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 2\r\n\r\nhi").unwrap();
+        String::from_utf8_lossy(&head[..length]).into_owned()
+    });
+    let folder = Folder::with(&[]);
+    let blocked = folder.run(&format!("fetch http://{at}/ --json"));
+    assert_eq!(blocked.code, 1);
+    assert!(blocked.out.contains(r#""reason":"blocked-address""#), "{}", blocked.out);
+    let json = folder.run(&format!("fetch http://{at}/ --allow-private --json -o body")).ok();
+    for part in [r#""outcome":"answered""#, r#""status":200"#, r#""body_bytes":2"#, "total_ms"] {
+        assert!(json.contains(part), "{part} in {json}");
+    }
+    assert_eq!(folder.read("body"), "hi");
+    assert!(server.join().unwrap().contains("User-Agent: Tidewatch/"));
+    let wrong = folder.run("fetch gopher://a/");
+    assert!(wrong.code == 1 && wrong.err.contains("is refused"), "{}", wrong.err);
+}
