@@ -66,7 +66,7 @@ impl Config {
 
 /// What a crawler calls itself: its name, and where to complain.
 ///
-/// `contact` is a URL or a mail address; "Tidewatch/0.1 (+https://example.com/bot)".
+/// `contact` is a URL or a mail address; `Tidewatch/0.1 (+https://example.com/bot)`.
 pub fn user_agent(contact: &str) -> String {
     let contact: String = contact.chars().filter(char::is_ascii_graphic).collect();
     format!("Tidewatch/{} (+{contact})", env!("CARGO_PKG_VERSION"))
