@@ -20,7 +20,12 @@
 //! | 54–55 | failures in a row |
 //! | 56–59 | seconds watched: sum of the gaps between visits |
 //! | 60–63 | seconds of those gaps that ended in a change |
-//! | 64–127 | sketch: eight smallest fragment hashes, ascending, padded with ones |
+//! | 64–95 | sketch of the base version: the upper halves of its eight smallest fragment hashes, ascending, padded with ones |
+//! | 96–99 | when the base version was held, seconds |
+//! | 100–103 | identity of the copy held (its upper half) |
+//! | 104–124 | change profile: seven points of time since the base (logarithm, 16 bits; 0: none) and divergence (in 255ths) |
+//! | 125 | items of the curve's region |
+//! | 126–127 | points given by the base held |
 
 use crate::{HostId, PageKey, Time};
 
@@ -30,7 +35,18 @@ pub const RECORD_BYTES: usize = 128;
 /// them for scheduling `[OP08, §5.3]`.
 pub const SKETCH_LEN: usize = 8;
 /// Fills unused places of a sketch; as a hash it would sort last anyway.
-pub const SKETCH_PAD: u64 = u64::MAX;
+pub const SKETCH_PAD: u32 = u32::MAX;
+/// Points of the change profile that a record holds.
+pub const PROFILE_POINTS: usize = 7;
+
+/// A point of a change profile, in the units of whoever packs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PackedPoint {
+    /// Time since the base, as a logarithm; 0 where there is no point.
+    pub elapsed: u16,
+    /// Divergence from the base, in 255ths.
+    pub divergence: u8,
+}
 
 /// Which loss curve the parameters belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,8 +131,19 @@ pub struct PageRecord {
     pub watched_s: f32,
     /// The part of those gaps that ended in a change, seconds.
     pub changed_s: f32,
-    /// Sketch of the copy held.
-    pub sketch: [u64; SKETCH_LEN],
+    /// Sketch of the base version: upper halves of hashes. Thirty-two bits tell the few hashes of
+    /// two versions apart, and keep their order.
+    pub sketch: [u32; SKETCH_LEN],
+    /// When the base version was held, seconds.
+    pub base_s: u32,
+    /// Upper half of the identity of the copy held: what decides whether a page has changed.
+    pub identity: u32,
+    /// The change profile, oldest point first.
+    pub points: [PackedPoint; PROFILE_POINTS],
+    /// Items of the region that the curve describes.
+    pub items: u8,
+    /// Points that the base held has given.
+    pub seen: u16,
 }
 
 /// A stored record that no version of this code wrote.
@@ -145,7 +172,26 @@ impl PageRecord {
             watched_s: 0.0,
             changed_s: 0.0,
             sketch: [SKETCH_PAD; SKETCH_LEN],
+            base_s: 0,
+            identity: 0,
+            points: [PackedPoint::default(); PROFILE_POINTS],
+            items: 1,
+            seen: 0,
         }
+    }
+
+    /// Keeps the upper halves of a sketch's first hashes.
+    pub fn set_sketch(&mut self, hashes: &[u64]) {
+        self.sketch = [SKETCH_PAD; SKETCH_LEN];
+        for (kept, hash) in self.sketch.iter_mut().zip(hashes) {
+            *kept = (hash >> 32) as u32;
+        }
+    }
+
+    /// The sketch as hashes again, lower halves zero. To be compared with others cut the same way.
+    pub fn sketch_hashes(&self) -> Vec<u64> {
+        let kept = self.sketch.iter().take_while(|&&hash| hash != SKETCH_PAD);
+        kept.map(|&hash| u64::from(hash) << 32).collect()
     }
 
     /// The record's bytes.
@@ -164,6 +210,14 @@ impl PageRecord {
         out.put(&self.watched_s.to_le_bytes());
         out.put(&self.changed_s.to_le_bytes());
         self.sketch.iter().for_each(|h| out.put(&h.to_le_bytes()));
+        out.put(&self.base_s.to_le_bytes());
+        out.put(&self.identity.to_le_bytes());
+        for point in &self.points {
+            out.put(&point.elapsed.to_le_bytes());
+            out.put(&[point.divergence]);
+        }
+        out.put(&[self.items]);
+        out.put(&self.seen.to_le_bytes());
         debug_assert_eq!(out.at, RECORD_BYTES);
         out.bytes
     }
@@ -180,7 +234,15 @@ impl PageRecord {
         let [byte, flags] = read.take();
         let failures = u16::from_le_bytes(read.take());
         let (watched_s, changed_s) = (read.f32(), read.f32());
-        let sketch = std::array::from_fn(|_| read.u64());
+        let sketch = std::array::from_fn(|_| read.u32());
+        let (base_s, identity) = (read.u32(), read.u32());
+        let points = std::array::from_fn(|_| {
+            let elapsed = u16::from_le_bytes(read.take());
+            let [divergence] = read.take();
+            PackedPoint { elapsed, divergence }
+        });
+        let [items] = read.take();
+        let seen = u16::from_le_bytes(read.take());
         let family = CurveFamily::from_byte(byte).ok_or(BadRecord { family: byte })?;
         let last_fetch = (last != Time::NEVER).then_some(last);
         let flags = PageFlags(flags);
@@ -199,6 +261,11 @@ impl PageRecord {
             watched_s,
             changed_s,
             sketch,
+            base_s,
+            identity,
+            points,
+            items,
+            seen,
         })
     }
 }
@@ -259,6 +326,11 @@ mod tests {
             watched_s: 100.0,
             changed_s: 40.0,
             sketch: [1, 2, 3, 4, 5, 6, 7, SKETCH_PAD],
+            base_s: 0x0102_0304,
+            identity: 0x0506_0708,
+            points: [PackedPoint { elapsed: 0x1234, divergence: 0x56 }; PROFILE_POINTS],
+            items: 9,
+            seen: 0x1122,
             ..PageRecord::new(PageKey(0x1122_3344_5566_7788), HostId(0xaabb_ccdd))
         }
     }
@@ -275,7 +347,10 @@ mod tests {
         assert_eq!(bytes[48..52], 7.0f32.to_le_bytes());
         assert_eq!(bytes[52..56], [4, 5, 0x0b, 0x0a]);
         assert_eq!(bytes[60..64], 40.0f32.to_le_bytes());
-        assert_eq!((bytes[64], bytes[127]), (1, 0xff));
+        assert_eq!((bytes[64], bytes[68], bytes[95]), (1, 2, 0xff));
+        assert_eq!(bytes[96..104], [4, 3, 2, 1, 8, 7, 6, 5]);
+        assert_eq!(bytes[104..107], [0x34, 0x12, 0x56]);
+        assert_eq!(bytes[125..128], [9, 0x22, 0x11]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod allocate;
 pub mod estimate;
 pub mod frontier;
 pub mod law;
+pub mod longevity;
 pub mod order;
 pub mod refresh;
 pub mod registry;

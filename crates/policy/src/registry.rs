@@ -6,6 +6,7 @@ use crate::frontier::{
     Breadth, Classifier, FishSearch, ImpactOrder, InDegree, Learned, Learner, Opic, PageRankOrder,
     QueryOrder, RankMass, Ranked, SharkSearch, Shuffled, SiteSize, SpawningRate, Topic,
 };
+use crate::longevity::{Longevity, Method, Settings, Threshold};
 use crate::order::{Adaptive, AdaptiveRule, BreadthFirst, Proportional, Random, Uniform};
 use crate::refresh::{Refresher, Weighing};
 
@@ -161,6 +162,16 @@ pub const POLICIES: &[Entry] = &[
         name: "classifier",
         about: "a text classifier trained on what is clicked, hubs first, with exploration",
         make: |seed| Box::new(Ranked::new(Classifier::new(None), seed)),
+    },
+    Entry {
+        name: "curve-fit",
+        about: "least divergence: a churn or scroll curve fitted to each page",
+        make: |_| Box::new(Longevity::new(Settings::new(Method::CurveFit, Threshold::Budget))),
+    },
+    Entry {
+        name: "bound-based",
+        about: "least divergence: periods doubled and halved between bounds on their worth",
+        make: |_| Box::new(Longevity::new(Settings::new(Method::BoundBased, Threshold::Budget))),
     },
 ];
 
