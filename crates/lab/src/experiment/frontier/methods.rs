@@ -9,7 +9,7 @@ use tidewatch_policy::frontier::tune::best_setting;
 use super::setting::{Kind, Setting};
 
 /// Names in the order of the tables.
-pub(super) const METHODS: [&str; 10] = [
+pub(super) const METHODS: [&str; 11] = [
     "random",
     "indegree",
     "pagerank",
@@ -20,6 +20,7 @@ pub(super) const METHODS: [&str; 10] = [
     "rw-eg",
     "ml",
     "ml-online",
+    "informed",
 ];
 /// Those before the walks: what the paper compares with.
 pub(super) const BASELINES: std::ops::Range<usize> = 0..6;
@@ -88,7 +89,7 @@ pub(super) fn score(
         walks[best].values.clone(),
     ];
     let (tree, on_line) = learned(setting, kind, &scores[1..]);
-    scores.extend([tree, on_line]);
+    scores.extend([tree, on_line, informed(setting, kind, seed)]);
     Ok(Scored {
         scores,
         pagerank,
@@ -97,6 +98,16 @@ pub(super) fn score(
         steps: walks[best].steps,
         residual: walks[best].residual,
     })
+}
+
+/// A ceiling for methods that see who is clicked but not how much: which frontier pages have any
+/// impact, in random order, before those that have none.
+fn informed(setting: &Setting, kind: Kind, seed: u64) -> Vec<f64> {
+    let impacts = setting.impact(kind).iter().zip(0_u64..);
+    let any = |(&impact, i)| {
+        f64::from(u8::from(impact > 0.0)) + Draws::of(seed, "frontier.informed", i).uniform() / 2.0
+    };
+    impacts.map(any).collect()
 }
 
 /// Both learners, with all scores but the random one as features.
