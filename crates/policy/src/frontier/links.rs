@@ -172,9 +172,9 @@ impl Order for Opic {
 }
 
 /// Links that a fetch may pass mass along, at most; what is left waits for the next.
-const PUSHED_LINKS: usize = 512;
+const PUSHED_LINKS: usize = 4096;
 /// Mass too small to be passed on again, in units of a seed's.
-const GRAIN: f64 = 1e-7;
+const GRAIN: f64 = 1e-5;
 
 /// RankMass `[CS07]`: the page that adds most to a proven lower bound of the
 /// personalised PageRank of what was fetched.
