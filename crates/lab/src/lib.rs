@@ -8,6 +8,8 @@ pub mod generate;
 pub mod import;
 pub mod oracle;
 pub mod policies;
+pub mod portrait;
+pub mod snapshots;
 pub mod words;
 pub mod world;
 

@@ -3,7 +3,7 @@
 use tidewatch_policy::allocate::Objective;
 use tidewatch_policy::{Policy, registry};
 
-use crate::oracle::{Omniscient, known_rates};
+use crate::oracle::{Knowledge, KnownLongevity, Omniscient, SeenLongevity, known_rates};
 use crate::{LabError, World};
 
 /// A policy to be run in the lab.
@@ -45,6 +45,31 @@ const ORACLES: &[Contestant] = &[
         name: "harmonic-oracle",
         about: "oracle: harmonic, told how often each page changes",
         kind: Kind::Oracle(|world| Box::new(known_rates(world, Objective::Harmonic))),
+    },
+    Contestant {
+        name: "uniform-changing",
+        about: "oracle: every page that ever changes, equally often",
+        kind: Kind::Oracle(|world| Box::new(KnownLongevity::new(world, Knowledge::Changing))),
+    },
+    Contestant {
+        name: "hs-s",
+        about: "oracle: best periods for whether copies are stale, told how often pages change",
+        kind: Kind::Oracle(|world| Box::new(KnownLongevity::new(world, Knowledge::Rates))),
+    },
+    Contestant {
+        name: "fs-s",
+        about: "oracle: best periods for how much of copies is stale, told how pages diverge",
+        kind: Kind::Oracle(|world| Box::new(KnownLongevity::new(world, Knowledge::Divergence))),
+    },
+    Contestant {
+        name: "hs-d",
+        about: "oracle: sees which copies are stale, and refreshes what stayed fresh longest",
+        kind: Kind::Oracle(|world| Box::new(SeenLongevity::new(world, true))),
+    },
+    Contestant {
+        name: "fs-d",
+        about: "oracle: sees how much of each copy is stale, and refreshes where that is worth most",
+        kind: Kind::Oracle(|world| Box::new(SeenLongevity::new(world, false))),
     },
 ];
 

@@ -16,7 +16,7 @@ const COPY: u8 = 2;
 
 /// Contents of all pages of a world.
 #[derive(Debug)]
-pub(super) struct Contents {
+pub(crate) struct Contents {
     pages: Vec<Option<Box<PageContent>>>,
 }
 
@@ -71,7 +71,7 @@ impl PageContent {
 }
 
 impl Contents {
-    pub(super) fn new(world: &World) -> Self {
+    pub(crate) fn new(world: &World) -> Self {
         let pages = (0..world.len() as u32)
             .map(|page| (!world.versions_of(page).is_empty()).then(Box::default))
             .collect();
@@ -81,7 +81,7 @@ impl Contents {
     /// Takes in the versions of `page` up to and including `until`, and calls
     /// `on_piece(start, end, divergence)` for every stretch of `(from, until]`
     /// over which the divergence from the copy was constant.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         world: &World,
         page: u32,
@@ -104,14 +104,14 @@ impl Contents {
     }
 
     /// Makes the copy equal to what is live.
-    pub(super) fn take_copy(&mut self, page: u32) {
+    pub(crate) fn take_copy(&mut self, page: u32) {
         if let Some(content) = self.pages[page as usize].as_deref_mut() {
             content.take_copy();
         }
     }
 
     /// Writes the `len` smallest live fragment hashes into `sketch`, ascending.
-    pub(super) fn sketch(&self, page: u32, len: usize, sketch: &mut Vec<u64>) {
+    pub(crate) fn sketch(&self, page: u32, len: usize, sketch: &mut Vec<u64>) {
         sketch.clear();
         let Some(content) = self.pages[page as usize].as_deref() else { return };
         let live = content.marks.iter().filter(|(_, mark)| **mark & LIVE != 0);

@@ -13,7 +13,7 @@
 //!   at no cost and for no profit. What sources showed then is old `[LOSS13]`.
 //! * [`Start::Cold`]: the collection is empty and only seeds are known.
 
-mod contents;
+pub(crate) mod contents;
 mod crawl;
 mod meter;
 

@@ -7,7 +7,10 @@
 mod echo_baselines;
 mod estimators;
 mod frontier;
+mod halves;
+mod longevity;
 mod orders;
+mod reader_changes;
 mod refresh_on_line;
 mod staleness_curves;
 mod two_pages;
@@ -103,6 +106,31 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "graph-real",
         about: "PageRank, walks, coverage and scoped orders on real graphs (--data: folder web_graphs)",
         run: frontier::real::run,
+    },
+    Experiment {
+        name: "lifetimes",
+        about: "lifetimes of churning and scrolling content: simulation against closed forms",
+        run: |setup| Ok(longevity::lifetimes::run(setup)),
+    },
+    Experiment {
+        name: "longevity-offline",
+        about: "cost and staleness of policies that know how pages diverge (--data: folder ota_terms)",
+        run: longevity::offline::run,
+    },
+    Experiment {
+        name: "longevity-online",
+        about: "curve-fit and bound-based while they learn, by memory a page (--data: folder ota_terms)",
+        run: longevity::online::run,
+    },
+    Experiment {
+        name: "longevity-vs-cgm",
+        about: "what equal staleness costs by longevity and by change frequency (--data: folder ota_terms)",
+        run: longevity::versus::run,
+    },
+    Experiment {
+        name: "reader-changes",
+        about: "which byte changes a reader would see, against labels (--data: folder ota_html_pairs)",
+        run: reader_changes::run,
     },
 ];
 

@@ -24,6 +24,7 @@ mod error;
 mod globo;
 mod graph;
 mod hn;
+pub(crate) mod html_pairs;
 mod input;
 mod join;
 mod mdn;

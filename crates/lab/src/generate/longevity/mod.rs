@@ -253,7 +253,7 @@ pub fn generate(config: &Config, seed: u64) -> Generated {
     Generated { trace, facts }
 }
 
-fn live(regions: &[Vec<Region>], duration: f64, seed: u64) -> Versions {
+pub(crate) fn live(regions: &[Vec<Region>], duration: f64, seed: u64) -> Versions {
     let labels = [purpose("longevity.updates"), purpose("longevity.fragments")];
     let histories: Vec<History> = regions
         .par_iter()
