@@ -4,6 +4,7 @@
 //! standard error; tables go to standard output, progress to a terminal only.
 
 mod allocate;
+mod crawl;
 mod demo;
 mod estimate;
 mod fetch;
@@ -14,6 +15,7 @@ mod parse;
 mod progress;
 mod rank;
 mod robots;
+mod status;
 mod table_in;
 mod table_out;
 mod timetable;
@@ -35,6 +37,12 @@ struct Cli {
 enum Command {
     /// Serve a living web on loopback and crawl it.
     Demo(demo::DemoArgs),
+    /// Crawl the web from seeds, politely, into one directory; run again to go on.
+    Crawl(crawl::Args),
+    /// Show the figures of a crawl, running or not.
+    Status(status::Args),
+    /// Print every setting with its value and what it means.
+    Config(crawl::ConfigArgs),
     /// Hand out a budget of fetches to pages: rates, or whole numbers in a window.
     Allocate(Box<allocate::Args>),
     /// Estimate how often pages change from a log of visits.
@@ -59,6 +67,9 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Allocate(args) => allocate::run(&args),
+        Command::Crawl(args) => crawl::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Config(args) => crawl::print_config(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Fetch(args) => fetch::run(&args),

@@ -349,6 +349,12 @@ impl Crawl {
         Ok(row.ok_or(damaged)?)
     }
 
+    /// A page's URL.
+    pub fn address(&self, page: PageId) -> Result<CanonicalUrl, CrawlError> {
+        let row = self.page_row(page)?;
+        self.url(row.host, &row.path)
+    }
+
     pub(crate) fn url(&self, host: HostId, path: &str) -> Result<CanonicalUrl, CrawlError> {
         let text = format!("{}{path}", self.hosts[host.index()].origin);
         let damaged = |_| StoreError::Damaged { table: "hosts", key: u64::from(host.0) };

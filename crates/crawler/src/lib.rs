@@ -2,11 +2,18 @@
 
 pub mod config;
 mod crawl;
+mod net;
+mod read;
 mod reason;
+mod run;
 mod settle;
+mod status;
 mod tally;
 pub mod work;
 
 pub use config::{BadConfig, Config};
 pub use crawl::{Crawl, CrawlError};
+pub use net::Net;
+pub use run::{Clock, Ended, Stop, Watch, run};
+pub use status::Status;
 pub use tally::Tally;

@@ -1,6 +1,8 @@
 //! Crawls without a network: a small web that answers jobs on its own clock.
 #![allow(clippy::unwrap_used)]
 
+mod live;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

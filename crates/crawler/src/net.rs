@@ -1,0 +1,178 @@
+//! Jobs, carried out over the network.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tidewatch_archive::{Digest, Exchange, Packed, Revisit, digest};
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{HostId, Span};
+use tidewatch_fetch::{
+    End, Failure, Fetched, Fetcher, Hop, Purpose, Request, Resolve, Response, Validators,
+};
+
+use crate::read::read;
+use crate::settle::overloaded;
+use crate::work::{Came, Held, Job, Report};
+
+/// How long a host's address is believed before the resolver, which keeps to
+/// the records' own time to live, is asked again.
+const ADDRESS_HOLDS: Span = Span::MINUTE.times(10);
+
+/// The way to the network.
+pub struct Net {
+    fetcher: Fetcher,
+    resolver: Arc<dyn Resolve>,
+    agent: String,
+    level: u32,
+}
+
+impl Net {
+    /// Fetches with `fetcher`, names itself `agent` before robots.txt files, and
+    /// packs records at gzip's `level`. `resolver` is the fetcher's own.
+    pub fn new(fetcher: Fetcher, resolver: Arc<dyn Resolve>, agent: &str, level: u32) -> Net {
+        Net { fetcher, resolver, agent: agent.to_owned(), level: level.clamp(1, 9) }
+    }
+
+    /// Carries out a job.
+    pub async fn perform(&self, job: Job) -> Report {
+        match job {
+            Job::Resolve { host, name, .. } => self.resolve(host, &name).await,
+            Job::Robots { host, url } => self.robots(host, url).await,
+            Job::Page { host, page, url, held } => {
+                let asked = SystemTime::now();
+                let (came, packed, took) = self.page(&url, held.as_ref()).await;
+                Report::Page { host, page, came, packed, unix_micros: unix_micros(asked), took }
+            }
+        }
+    }
+
+    async fn resolve(&self, host: HostId, name: &str) -> Report {
+        let began = Instant::now();
+        let found = match name.trim_matches(['[', ']']).parse() {
+            Ok(address) => Ok(vec![address]),
+            Err(_) => self.resolver.resolve(name).await,
+        };
+        // The least address stands for all, so that names of one server meet.
+        let found = found.map_err(|failure| failure.reason());
+        let found = found.and_then(|all| {
+            all.into_iter().min().map(|address| (address, ADDRESS_HOLDS)).ok_or("no-address")
+        });
+        Report::Resolved { host, found, took: span(began.elapsed()) }
+    }
+
+    async fn robots(&self, host: HostId, url: CanonicalUrl) -> Report {
+        let request = Request { url, purpose: Purpose::Robots, held: Validators::default() };
+        let fetched = self.fetcher.fetch(&request, &mut |_| true).await;
+        let took = took(&fetched);
+        let retry_after = fetched.response().and_then(wait);
+        let found = match (&fetched.end, fetched.response()) {
+            (End::Answered, Some(response)) => Ok((response.status, response.body.clone())),
+            // RFC 9309 §2.3.1.2: as if there were none.
+            (End::Failed(Failure::TooManyRedirects { .. }), _) => Ok((404, Vec::new())),
+            (end, _) => Err(end.reason()),
+        };
+        Report::Robots { host, found, retry_after, took }
+    }
+
+    async fn page(&self, url: &CanonicalUrl, held: Option<&Held>) -> (Came, Option<Packed>, Span) {
+        let request = Request {
+            url: url.clone(),
+            purpose: Purpose::Page,
+            held: held.map(validators).unwrap_or_default(),
+        };
+        // Redirects are pages of their own, with their own host's turn.
+        let fetched = self.fetcher.fetch(&request, &mut |_| false).await;
+        let took = took(&fetched);
+        let Some(hop) = fetched.hops.last() else {
+            return (Came::Nothing(fetched.end.reason()), None, took);
+        };
+        let came = self.came(url, &fetched.end, hop);
+        let packed = hop.response.as_ref().filter(|_| fetched.failure().is_none());
+        let packed = packed.map(|response| self.pack(url, hop, response, held));
+        (came, packed, took)
+    }
+
+    fn came(&self, url: &CanonicalUrl, end: &End, hop: &Hop) -> Came {
+        let response = match (end, &hop.response) {
+            (End::Failed(failure), _) => return Came::Nothing(failure.reason()),
+            (_, None) => return Came::Nothing("incomplete"),
+            (End::Redirect(to), Some(response)) => {
+                let for_good = matches!(response.status, 301 | 308);
+                return Came::Moved { to: to.clone(), for_good };
+            }
+            (End::Answered, Some(response)) => response,
+        };
+        if let Some(reason) = overloaded(response.status) {
+            return Came::Overloaded(reason, wait(response));
+        }
+        match response.status {
+            200..=299 => Came::Content(Box::new(read(url, response, &self.agent))),
+            304 => Came::Same,
+            404 | 410 => Came::Gone,
+            401 | 403 | 451 => Came::Refused("forbidden"),
+            500.. => Came::Refused("server-error"),
+            _ => Came::Refused("client-error"),
+        }
+    }
+
+    fn pack(
+        &self,
+        url: &CanonicalUrl,
+        hop: &Hop,
+        response: &Response,
+        held: Option<&Held>,
+    ) -> Packed {
+        let is_not_modified = response.status == 304;
+        let repeats = |held: &&Held| is_not_modified || digest_of(response) == held.digest;
+        let revisit = held.filter(repeats).map(|held| Revisit {
+            unix_micros: held.unix_micros,
+            url: url.as_str(),
+            digest: held.digest,
+            is_not_modified,
+        });
+        let metadata = format!("fetchTimeMs: {}\r\n", hop.total.as_millis());
+        let exchange = Exchange {
+            url: url.as_str(),
+            surt: &url.surt(),
+            unix_micros: unix_micros(hop.at),
+            address: hop.address,
+            request_head: &hop.request_head,
+            response_head: &response.head,
+            body: &response.body,
+            media_type: &response.media_type(),
+            status: response.status,
+            truncated: response.is_cut.then_some("length"),
+            revisit,
+            metadata: &metadata,
+        };
+        Packed::new(&exchange, self.level)
+    }
+}
+
+fn digest_of(response: &Response) -> Digest {
+    digest(&response.body)
+}
+
+fn validators(held: &Held) -> Validators {
+    Validators { etag: held.etag.clone(), last_modified: held.last_modified.clone() }
+}
+
+/// How long the server asks to be left alone.
+fn wait(response: &Response) -> Option<Span> {
+    let now = unix_micros(SystemTime::now()) / 1_000_000;
+    response.retry_after(now).map(span)
+}
+
+/// How long the server took, waiting for our own turn left out.
+fn took(fetched: &Fetched) -> Span {
+    fetched.hops.last().map_or(Span::ZERO, |hop| span(hop.total))
+}
+
+fn span(duration: Duration) -> Span {
+    Span::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
+}
+
+pub(crate) fn unix_micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

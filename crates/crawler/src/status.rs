@@ -1,0 +1,60 @@
+//! A crawl's figures, for whoever asks: also while it runs, from a file.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Crawl, Tally};
+
+const NAME: &str = "status.json";
+
+/// Figures of a crawl.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The policy that chooses.
+    pub policy: String,
+    /// Fetches per second that it may spend.
+    pub budget_per_s: f64,
+    /// Pages known.
+    pub pages: u32,
+    /// Hosts known.
+    pub hosts: u32,
+    /// Hosts with a page under way or waiting.
+    pub active_hosts: usize,
+    /// Requests under way.
+    pub requests: usize,
+    /// Counts since the crawl began.
+    pub tally: Tally,
+}
+
+impl Status {
+    /// The figures that a crawl wrote last into its directory.
+    pub fn read(dir: &Path) -> io::Result<Status> {
+        let text = std::fs::read(dir.join(NAME))?;
+        serde_json::from_slice(&text).map_err(io::Error::from)
+    }
+
+    /// Writes them, so that a reader sees old or new and nothing between.
+    pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
+        let new = dir.join("status.new");
+        std::fs::write(&new, serde_json::to_vec_pretty(self)?)?;
+        std::fs::rename(new, dir.join(NAME))
+    }
+}
+
+impl Crawl {
+    /// The figures now.
+    pub fn status(&self) -> Status {
+        let (active_hosts, requests) = self.activity();
+        Status {
+            policy: self.config.policy.clone(),
+            budget_per_s: self.config.budget.as_per_second(),
+            pages: self.store().pages(),
+            hosts: self.store().hosts(),
+            active_hosts,
+            requests,
+            tally: self.tally().clone(),
+        }
+    }
+}
