@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{PageId, Rate, Span, Time};
+use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_crawler::{Clock, Config, Crawl, Ended, Net, Stop, Watch};
 use tidewatch_fetch::{AddressPolicy, Dial, Dialling, Fetcher, Table, Tcp};
 use tidewatch_lab::generate::renewal;
@@ -30,7 +30,7 @@ fn serve(runtime: &Runtime) -> Server {
     let trace = renewal::generate(&config, 3).trace;
     let site = Arc::new(Site::new(trace, 3, Habits::default()).unwrap());
     let _inside = runtime.enter();
-    let clock = Accelerated::new(Time::ZERO, 60.0);
+    let clock = Accelerated::new(Instant::now(), 60.0);
     Server::start(site, clock, &ServerOptions::default()).unwrap()
 }
 
