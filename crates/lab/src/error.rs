@@ -44,6 +44,17 @@ pub enum LabError {
     /// Data could not be imported.
     #[error(transparent)]
     Import(#[from] crate::import::ImportError),
+    /// A trace could not be read.
+    #[error(transparent)]
+    Trace(#[from] tidewatch_trace::TraceError),
+    /// An experiment needs data that were not given.
+    #[error("the experiment {experiment} needs {needs}")]
+    NoData {
+        /// Its name.
+        experiment: &'static str,
+        /// What to give, and how.
+        needs: &'static str,
+    },
     /// An allocation has no answer.
     #[error(transparent)]
     Allocate(#[from] tidewatch_policy::allocate::AllocateError),

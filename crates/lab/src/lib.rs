@@ -10,6 +10,7 @@ pub mod oracle;
 pub mod policies;
 pub mod portrait;
 pub mod snapshots;
+pub mod reach;
 pub mod words;
 pub mod world;
 

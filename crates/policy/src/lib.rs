@@ -6,6 +6,7 @@
 
 pub mod agenda;
 pub mod allocate;
+pub mod echo;
 pub mod estimate;
 pub mod frontier;
 pub mod law;

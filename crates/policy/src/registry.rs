@@ -2,6 +2,7 @@
 
 use crate::Policy;
 use crate::allocate::Objective;
+use crate::echo::{self, Echo, Pace, Rule};
 use crate::frontier::{
     Breadth, Classifier, FishSearch, ImpactOrder, InDegree, Learned, Learner, Opic, PageRankOrder,
     QueryOrder, RankMass, Ranked, SharkSearch, Shuffled, SiteSize, SpawningRate, Topic,
@@ -172,6 +173,39 @@ pub const POLICIES: &[Entry] = &[
         name: "bound-based",
         about: "least divergence: periods doubled and halved between bounds on their worth",
         make: |_| Box::new(Longevity::new(Settings::new(Method::BoundBased, Threshold::Budget))),
+    },
+    Entry {
+        name: "echo-newpages",
+        about: "ECHO: new pages at once, otherwise the source furthest behind the optimal schedule",
+        make: |_| Box::new(Echo::new(Rule::NewPages, echo::Settings::default())),
+    },
+    Entry {
+        name: "echo-schedule",
+        about: "ECHO: sources exactly on schedule, the rest for new pages, latest first",
+        make: |_| Box::new(Echo::new(Rule::Schedule, echo::Settings::default())),
+    },
+    Entry {
+        name: "echo-greedy",
+        about: "ECHO: the source with the highest expected profit, then all its new pages",
+        make: |_| Box::new(Echo::new(Rule::Greedy, echo::Settings::default())),
+    },
+    Entry {
+        name: "fixed-quota",
+        about: "echo-schedule with half of the budget for sources and half for new pages",
+        make: |_| Box::new(Echo::new(Rule::FixedQuota, echo::Settings::default())),
+    },
+    Entry {
+        name: "frequency",
+        about: "echo-schedule without clicks: all sources are worth the same a page",
+        make: |_| Box::new(Echo::new(Rule::Frequency, echo::Settings::default())),
+    },
+    Entry {
+        name: "echo-rhythm",
+        about: "echo-newpages that knows at which hours hosts publish",
+        make: |_| {
+            let settings = echo::Settings { pace: Pace::Rhythm, ..echo::Settings::default() };
+            Box::new(Echo::new(Rule::NewPages, settings))
+        },
     },
 ];
 

@@ -87,6 +87,25 @@ impl HourCounts {
         });
     }
 
+    /// Takes in that `found` events came between two times, where a page of `rate` events a second
+    /// is watched that counts them all. Spans of more than a week are left out.
+    pub fn record_count(&mut self, from: f64, to: f64, found: f64, rate: f64, believed: &Rhythm) {
+        let sound = from < to && rate > 0.0 && rate.is_finite() && found >= 0.0;
+        if !sound || to - from > WEEK {
+            return;
+        }
+        self.watch(from, to, rate);
+        let expected = believed.expected(to) - believed.expected(from);
+        for_each_hour(from, to, |hour, start, end| {
+            let level = if expected > 0.0 {
+                believed.levels()[hour] / expected
+            } else {
+                (to - from).recip()
+            };
+            self.hours[hour].changes += found * level * (end - start);
+        });
+    }
+
     /// Lets old evidence count for `share` in [0, 1] of what it did, so that habits may change.
     pub fn fade(&mut self, share: f64) {
         for hour in &mut self.hours {

@@ -16,6 +16,9 @@ pub(crate) struct Args {
     /// Folder of a data set, for experiments on real data.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Folder of a trace, for experiments on any trace.
+    #[arg(long, value_name = "DIR", conflicts_with = "data")]
+    trace: Option<PathBuf>,
     /// Write a page with tables and plots to this file.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
@@ -44,6 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         repeat: args.repeat,
         scale: args.scale,
         data: args.data.as_deref(),
+        trace: args.trace.as_deref(),
         say: &|what: &str| busy.set_message(what.to_owned()),
     };
     let report = rayon_pool(args.threads)?.install(|| (experiment.run)(&setup))?;

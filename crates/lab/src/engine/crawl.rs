@@ -259,7 +259,7 @@ impl<'w> Crawl<'w> {
         let seen = self.observe(policy, page, at);
         let (kind, is_gone) = (seen.kind, seen.outcome == Outcome::Gone);
         policy.learn(&Event::Fetched(seen));
-        self.meter.count(at, kind);
+        self.meter.count(page, at, kind);
         if is_gone {
             self.meter.drop_copy(page, at);
             return;

@@ -46,8 +46,19 @@ pub struct Measures {
     pub idle: u64,
     /// Fetches in the window that found the page gone.
     pub gone: u64,
+    /// Visits in the window to every source of the trace, in the trace's order.
+    pub source_visits: Vec<u32>,
     /// Every first fetch of the run, by time.
     pub first_fetches: Vec<FirstFetch>,
+}
+
+impl Measures {
+    /// Share of sources visited at most so often in the window; `None` if there are none.
+    pub fn hardly_visited(&self, at_most: u32) -> Option<f64> {
+        let hardly = self.source_visits.iter().filter(|&&visits| visits <= at_most).count();
+        let sources = self.source_visits.len();
+        (sources > 0).then(|| hardly as f64 / sources as f64)
+    }
 }
 
 /// The running integrals.
@@ -59,6 +70,8 @@ pub(super) struct Meter<'w> {
     copied: Vec<Time>,
     /// When each page first came into the collection.
     first_copied: Vec<Time>,
+    /// Visits to each page in the window, for sources.
+    visits: Vec<u32>,
     pub(super) contents: Contents,
     held: Sum,
     fresh: Sum,
@@ -77,6 +90,7 @@ impl<'w> Meter<'w> {
             until,
             copied: vec![Time::NEVER; world.len()],
             first_copied: vec![Time::NEVER; world.len()],
+            visits: vec![0; world.len()],
             contents: Contents::new(world),
             held: Sum::default(),
             fresh: Sum::default(),
@@ -102,9 +116,10 @@ impl<'w> Meter<'w> {
         at >= self.from && at < self.until
     }
 
-    pub(super) fn count(&mut self, at: Time, kind: FetchKind) {
+    pub(super) fn count(&mut self, page: u32, at: Time, kind: FetchKind) {
         if self.in_window(at) {
             self.out.fetches[kind as usize] += 1;
+            self.visits[page as usize] += 1;
         }
     }
 
@@ -193,6 +208,7 @@ impl<'w> Meter<'w> {
             firsts.iter().filter(|f| self.in_window(f.at)).map(|f| f.profit).collect();
         let covered: Sum = firsts.iter().map(|f| f.weight).collect();
         let has_clicks = trace.clicks.is_some();
+        let visits = trace.pages.iter().zip(&self.visits).filter(|(page, _)| page.is_source);
         let changing = self.world.has_changes();
         Measures {
             profit_per_s: has_clicks.then(|| profit.value() / window),
@@ -204,6 +220,7 @@ impl<'w> Meter<'w> {
                 .as_ref()
                 .and_then(|_| share(&self.divergence, &self.held)),
             coverage: share(&covered, &self.coverable),
+            source_visits: visits.map(|(_, &visits)| visits).collect(),
             ..self.out
         }
     }

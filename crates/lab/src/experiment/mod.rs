@@ -4,13 +4,14 @@
 //! calibrated to facts about data, so where a result differs from a paper's the
 //! report says so and why; nothing is tuned until it agrees.
 
-mod echo_baselines;
+mod echo;
 mod estimators;
 mod frontier;
 mod halves;
 mod longevity;
 mod orders;
 mod reader_changes;
+mod reach;
 mod refresh_on_line;
 mod staleness_curves;
 mod two_pages;
@@ -23,6 +24,7 @@ use tidewatch_report::Report;
 use crate::LabError;
 
 /// The conditions that all experiments share.
+#[derive(Clone, Copy)]
 pub struct Setup<'a> {
     /// Seed of the first repetition; the next ones count up from it.
     pub seed: u64,
@@ -32,6 +34,8 @@ pub struct Setup<'a> {
     pub scale: f64,
     /// Folder of a data set.
     pub data: Option<&'a Path>,
+    /// Folder of a trace.
+    pub trace: Option<&'a Path>,
     /// Says what is being done, for a person who waits.
     pub say: &'a (dyn Fn(&str) + Sync),
 }
@@ -88,9 +92,29 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: refresh_on_line::run,
     },
     Experiment {
-        name: "echo-baselines",
-        about: "breadth-first crawling of the echo web at three budgets, beside the published figures",
-        run: echo_baselines::run,
+        name: "echo-table1",
+        about: "ECHO and its rivals at three budgets, beside the published figures",
+        run: echo::table1::run,
+    },
+    Experiment {
+        name: "echo-parameters",
+        about: "what the log push period and other settings of ECHO matter",
+        run: echo::parameters::run,
+    },
+    Experiment {
+        name: "echo-window",
+        about: "dynamic profit of ECHO and its rivals over windows of five hours",
+        run: echo::window::run,
+    },
+    Experiment {
+        name: "echo-real",
+        about: "ECHO and its rivals on recorded news sites (--data: folder of the data sets)",
+        run: echo::real::run,
+    },
+    Experiment {
+        name: "reach",
+        about: "how few sources reach how many new pages, and which pages last (--trace, --data)",
+        run: reach::run,
     },
     Experiment {
         name: "frontier-impact",

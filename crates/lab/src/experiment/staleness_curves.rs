@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn best_is_below_both_everywhere() {
-        let setup = Setup { seed: 3, repeat: 2, scale: 1.0, data: None, say: &|_| {} };
+        let setup = Setup { seed: 3, repeat: 2, scale: 1.0, data: None, trace: None, say: &|_| {} };
         for population in 0..POPULATIONS.len() {
             for point in curve(&draw(population, &setup).unwrap()).unwrap() {
                 assert!(point.best <= point.uniform.min(point.proportional));
