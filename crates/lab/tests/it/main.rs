@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod echo;
 mod engine;
 mod import;
 mod refresh;

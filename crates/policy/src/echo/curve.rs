@@ -93,12 +93,12 @@ impl Sums {
         let mut sums = [[0.0; LANES]; 4];
         let (chunks, rest) = cumulative.as_chunks::<LANES>();
         let mut add = |s: &[f64], power: &[f64; LANES], age: &[f64; LANES]| {
-            for i in 0..s.len() {
+            for (i, s) in s.iter().enumerate() {
                 let (phi, slope) = (1.0 - power[i], age[i] * power[i]);
                 sums[0][i] += phi * phi;
-                sums[1][i] += phi * s[i];
+                sums[1][i] += phi * s;
                 sums[2][i] += phi * slope;
-                sums[3][i] += slope * s[i];
+                sums[3][i] += slope * s;
             }
         };
         for chunk in chunks {

@@ -72,6 +72,15 @@ const ATTEMPTS: u8 = 3;
 /// A page found after a long time is taken to be so old: lists show the latest links, and half of all
 /// links leave a list within some six hours (`[DEN22]`: 4.6 on front pages, 26 on sections).
 const USUAL_AGE: Span = Span::HOUR.times(3);
+/// When visits come so late on average (a half is in time), more was planned than the budget bears…
+const LATE: f64 = 1.0;
+/// …and when they come so soon, more could be planned; beyond this lateness makes no difference.
+const SOON: f64 = 0.6;
+const MOST_LATE: f64 = 10.0;
+/// By how much more or less is counted on from one plan to the next, and at most: a day up and down.
+const TIGHTEN: f64 = 1.1;
+const LOOSEN: f64 = 0.97;
+const MOST_STRAIN: f64 = 100.0;
 /// Stands for "not a source".
 const NONE: u32 = u32::MAX;
 
@@ -97,6 +106,8 @@ pub struct Echo {
     /// Sources without a place in the schedule, by last visit.
     spare: Agenda<(Time, u32)>,
     next_solve: Option<Time>,
+    /// New links for one that was counted on.
+    strain: f64,
     now: Time,
 }
 
@@ -135,6 +146,7 @@ impl Echo {
             watch: Watch::default(),
             spare: Agenda::default(),
             next_solve: None,
+            strain: 1.0,
             now: Time::ZERO,
         }
     }
@@ -256,7 +268,7 @@ impl Echo {
             Rule::Frequency => Curve { profit: 1.0, ..DEFAULT },
             _ => self.profits.curve(source),
         };
-        let arrivals = self.arrivals.rate(source, now);
+        let arrivals = self.strain * self.arrivals.rate(source, now);
         let profit = if self.sources[source].is_gone { 0.0 } else { curve.profit };
         Terms { profit, decay: curve.decay, arrivals }
     }
@@ -276,8 +288,28 @@ impl Echo {
         (source != NONE).then(|| self.terms(source as usize, now))
     }
 
+    /// Lists scroll: a visit after a long time shows the latest links only, so that new links are
+    /// undercounted where visits are rare. A plan that counts on too few takes in too many sources, all
+    /// come late, and their links stay undercounted. So where visits come late, more links are counted
+    /// on than were seen, until what is planned can be done.
+    fn adjust(&mut self, now: Time) {
+        if self.rule == Rule::NewPages
+            && let Some(late) = self.watch.lateness(now, MOST_LATE)
+        {
+            let factor = if late > LATE {
+                TIGHTEN
+            } else if late < SOON {
+                LOOSEN
+            } else {
+                1.0
+            };
+            self.strain = (self.strain * factor).clamp(1.0, MOST_STRAIN);
+        }
+    }
+
     /// Plans visits anew.
     fn plan(&mut self, now: Time) {
+        self.adjust(now);
         self.next_solve = Some(now + self.settings.solve_every);
         self.watch.clear(self.sources.len());
         let paces: Vec<f64> = match self.rule {

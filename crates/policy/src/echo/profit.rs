@@ -330,8 +330,8 @@ impl Steps {
 
     fn add_to(&self, bins: &mut Bins) {
         let mut open = 0.0;
-        for k in 0..BINS {
-            open += self.step[k];
+        for (k, step) in self.step[..BINS].iter().enumerate() {
+            open += step;
             // Steps are whole numbers; rounding of the parts may leave a trace below zero.
             bins.open[k] += (open + self.bins.open[k]).max(0.0);
             bins.clicks[k] += self.bins.clicks[k];

@@ -142,9 +142,9 @@ fn ranked(sources: &[Terms], charge: Charge) -> Vec<Row> {
     };
     rows.retain(|row| row.worth > 0.0);
     if rows.len() >= PARALLEL {
-        rows.par_sort_unstable_by(order)
+        rows.par_sort_unstable_by(order);
     } else {
-        rows.sort_by(order)
+        rows.sort_by(order);
     }
     rows
 }
