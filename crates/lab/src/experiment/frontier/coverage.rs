@@ -236,7 +236,8 @@ mod tests {
 
     #[test]
     fn every_order_lies_between_random_and_omniscient() {
-        let setup = Setup { seed: 1, repeat: 2, scale: 0.04, data: None, say: &|_| {} };
+        let setup =
+            Setup { seed: 1, repeat: 2, scale: 0.04, data: None, trace: None, say: &|_| {} };
         let worlds = worlds(&setup, 1).unwrap();
         let area = |name: &str| {
             let world = &worlds[usize::from(name == "omniscient")];

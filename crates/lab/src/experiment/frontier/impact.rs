@@ -345,7 +345,8 @@ mod tests {
 
     #[test]
     fn a_tiny_run_keeps_the_plain_truths() {
-        let setup = Setup { seed: 1, repeat: 2, scale: 0.08, data: None, say: &|_| {} };
+        let setup =
+            Setup { seed: 1, repeat: 2, scale: 0.08, data: None, trace: None, say: &|_| {} };
         for corpus in &CORPORA {
             let [clicks, views] = one_web(&setup, corpus, 1).unwrap();
             for run in [&clicks, &views] {
