@@ -6,6 +6,7 @@
 mod allocate;
 mod crawl;
 mod demo;
+mod diff;
 mod estimate;
 mod fetch;
 mod ids;
@@ -45,6 +46,8 @@ enum Command {
     Config(crawl::ConfigArgs),
     /// Hand out a budget of fetches to pages: rates, or whole numbers in a window.
     Allocate(Box<allocate::Args>),
+    /// Compare two versions of a page as a reader would.
+    Diff(diff::Args),
     /// Estimate how often pages change from a log of visits.
     Estimate(estimate::Args),
     /// Make one fetch as the crawler would: outcome, reason, redirects, sizes, timings.
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Crawl(args) => crawl::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Config(args) => crawl::print_config(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Fetch(args) => fetch::run(&args),

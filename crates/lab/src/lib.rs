@@ -9,8 +9,8 @@ pub mod import;
 pub mod oracle;
 pub mod policies;
 pub mod portrait;
-pub mod snapshots;
 pub mod reach;
+pub mod snapshots;
 pub mod words;
 pub mod world;
 

@@ -4,6 +4,7 @@
 
 mod bad_tables;
 mod bad_traces;
+mod diff;
 mod golden;
 mod lab;
 mod looking_inside;

@@ -1,5 +1,6 @@
 //! A crawl over real sockets, judged from the server's side.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -108,7 +109,7 @@ fn judge(server: &Server) {
     let lured: Vec<&Logged> =
         requests.iter().filter(|request| request.path.starts_with("/private/")).collect();
     assert!(lured.is_empty(), "{lured:?}");
-    let mut by_address: std::collections::BTreeMap<IpAddr, Vec<&Logged>> = Default::default();
+    let mut by_address: BTreeMap<IpAddr, Vec<&Logged>> = BTreeMap::new();
     for request in &requests {
         by_address.entry(request.local.ip()).or_default().push(request);
     }

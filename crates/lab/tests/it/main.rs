@@ -5,5 +5,6 @@
 mod echo;
 mod engine;
 mod import;
+mod longevity;
 mod refresh;
 mod worlds;
