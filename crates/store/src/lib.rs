@@ -15,7 +15,7 @@
 //! is collected in a [`Batch`] and committed as one: after a crash all of it is
 //! there or nothing. Batches are committed in order, so the tape that is there
 //! is a prefix of the tape that was. A commit survives the process; with
-//! [`Store::sync`] it survives the machine too, and only then may a page be
+//! [`Tables::sync`] it survives the machine too, and only then may a page be
 //! reported as stored.
 
 mod dir;

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn hex(text: &str) -> String {
-        md5(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+        md5(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
     }
 
     #[test]
