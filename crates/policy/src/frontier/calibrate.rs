@@ -6,7 +6,7 @@
 //! * [`Isotonic`]: the rising step function nearest to the clicks in squares,
 //!   which is also the most likely one for Poisson counts. It supposes nothing
 //!   but that a higher score is no worse. By pooling adjacent violators `[ABERS55]`.
-//! * [`LogLinear`]: E[clicks] = exp(a + b·ln score), Poisson regression. Two
+//! * [`LogLinear`]: the expected clicks are exp(a + b·ln score), Poisson regression. Two
 //!   numbers, so it holds with few examples and beyond the scores seen.
 //!
 //! Both say how sure they are. Clicks vary far more than Poisson counts do, so
