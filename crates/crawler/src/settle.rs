@@ -69,13 +69,14 @@ impl Crawl {
         now: Time,
     ) -> Result<(), CrawlError> {
         self.tally.robots += 1;
-        let Ok((status, body)) = found else {
-            return self.without_robots(host, Answer::Nothing, took, now);
+        let (status, body) = match found {
+            Ok(found) => found,
+            Err(why) => return self.without_robots(host, (Answer::Nothing, took), why, now),
         };
         let answer = overloaded(status).map_or(Answer::Usual, |_| Answer::Overloaded(retry_after));
         let robots = Robots::of_response(status, &body, &self.config.agent);
         if robots.is_unreachable() {
-            return self.without_robots(host, answer, took, now);
+            return self.without_robots(host, (answer, took), "robots-unreachable", now);
         }
         let delay = robots.crawl_delay().map_or(Span::ZERO, |delay| {
             Span::from_micros(u64::try_from(delay.as_micros()).unwrap_or(u64::MAX))
@@ -95,11 +96,11 @@ impl Crawl {
     fn without_robots(
         &mut self,
         host: HostId,
-        answer: Answer,
-        took: Span,
+        answer: (Answer, Span),
+        why: Reason,
         now: Time,
     ) -> Result<(), CrawlError> {
-        self.give_up(host, (answer, took), "robots-unreachable", now)?;
+        self.give_up(host, answer, why, now)?;
         self.tell(Input::Closed { host, until: now + ROBOTS_RETRY }, "")
     }
 

@@ -234,3 +234,28 @@ fn a_clock_that_was_set_back_does_not_stop_a_crawl() {
     assert!(begin >= seconds(29), "time goes on from {begin}");
     assert!(!run(&mut crawl, begin, begin + Span::SECOND.times(30)).is_empty());
 }
+
+#[test]
+fn a_host_that_cannot_be_reached_is_named_by_its_reason_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    let mut now = Time::ZERO;
+    for _ in 0..1_000 {
+        match crawl.next(now).unwrap() {
+            Ok(Job::Robots { host, .. }) => {
+                let found = Err("blocked-address");
+                let report = Report::Robots { host, found, retry_after: None, took: TOOK };
+                crawl.settle(report, now).unwrap();
+            }
+            Ok(job) => {
+                assert!(matches!(job, Job::Resolve { .. }), "no page without robots.txt: {job:?}");
+                crawl.settle(answer(&job, now), now).unwrap();
+            }
+            Err(until) => now = until,
+        }
+    }
+    assert!(crawl.tally().reasons["blocked-address"] >= 1);
+    let hours = now.seconds() / 3_600.0;
+    assert!(crawl.tally().robots as f64 <= hours + 1.0, "asked again within an hour");
+}
