@@ -1,7 +1,7 @@
 //! The archive's directory: the file that grows, its index, and what a crash left.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::io::{BufRead as _, BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use tidewatch_core::url::CanonicalUrl;
@@ -35,14 +35,21 @@ pub struct Appended {
 
 impl Archive {
     /// Opens the archive in `dir`; its files are closed once they have `most_bytes`.
-    /// `unix_micros` dates the file that is begun if there is none.
-    pub fn open(dir: &Path, most_bytes: u64, unix_micros: i64) -> Result<Archive, ArchiveError> {
+    /// `unix_micros` dates the file that is begun if there is none. `whole` is the
+    /// [`Archive::end`] at some sync: nothing before it needs to be read again.
+    pub fn open(
+        dir: &Path,
+        most_bytes: u64,
+        unix_micros: i64,
+        whole: Option<(u32, u64)>,
+    ) -> Result<Archive, ArchiveError> {
         fs::create_dir_all(dir).map_err(ArchiveError::io(dir))?;
         let Some(number) = last_number(dir)? else {
             return Archive::begin(dir, 1, most_bytes, unix_micros);
         };
         let path = path_of(dir, number);
-        let bytes = mend(&path)?;
+        let whole = whole.filter(|(file, _)| *file == number).map_or(0, |(_, length)| length);
+        let bytes = mend(&path, whole)?;
         if bytes == 0 {
             return Archive::begin(dir, number, most_bytes, unix_micros);
         }
@@ -95,12 +102,13 @@ impl Archive {
     /// Makes everything appended survive the machine.
     pub fn sync(&self) -> Result<(), ArchiveError> {
         let path = path_of(&self.dir, self.number);
-        self.file.sync_data().map_err(ArchiveError::io(&path))
+        let synced = self.file.sync_data().and_then(|()| self.index.sync_data());
+        synced.map_err(ArchiveError::io(&path))
     }
 
-    /// Bytes in the current file.
-    pub const fn bytes(&self) -> u64 {
-        self.bytes
+    /// The current file's number and length.
+    pub const fn end(&self) -> (u32, u64) {
+        (self.number, self.bytes)
     }
 
     /// The path of a file by its number.
@@ -155,15 +163,21 @@ fn file_info(path: &Path, unix_micros: i64) -> Vec<u8> {
     member(&[head.as_bytes(), block.as_bytes(), b"\r\n\r\n"], 6)
 }
 
-/// Cuts a file to its last whole record, makes its index again, and returns its length.
-fn mend(path: &Path) -> Result<u64, ArchiveError> {
-    let file = File::open(path).map_err(ArchiveError::io(path))?;
+/// Cuts a file to its last whole record, makes its index again, and returns its length. What
+/// lies before `whole` is known to be good, and so are its lines of the index.
+fn mend(path: &Path, whole: u64) -> Result<u64, ArchiveError> {
+    let failed = || ArchiveError::io(path);
+    let mut file = File::open(path).map_err(failed())?;
+    let length = file.metadata().map_err(failed())?.len();
+    let whole = if whole <= length { whole } else { 0 };
+    file.seek(SeekFrom::Start(whole)).map_err(failed())?;
     let mut records = Records::new(BufReader::new(file));
-    let (mut end, mut lines) = (0, String::new());
+    let (mut end, mut lines) = (whole, lines_before(&index_path(path), whole));
     while let Some(Ok(record)) = records.next() {
-        end = records.offset();
+        let begin = end;
+        end = whole + records.offset();
         if let Some(open) = line_of(&record) {
-            lines += &placed(&open, path, record.offset, end - record.offset);
+            lines += &placed(&open, path, begin, end - begin);
         }
     }
     let file = OpenOptions::new().write(true).open(path).map_err(ArchiveError::io(path))?;
@@ -171,6 +185,17 @@ fn mend(path: &Path) -> Result<u64, ArchiveError> {
     let index = index_path(path);
     fs::write(&index, lines).map_err(ArchiveError::io(&index))?;
     Ok(end)
+}
+
+/// Lines of an index about records before an offset.
+fn lines_before(index: &Path, whole: u64) -> String {
+    let offset = |line: &str| {
+        let (_, rest) = line.rsplit_once("\"offset\":\"")?;
+        rest.split_once('"')?.0.parse::<u64>().ok()
+    };
+    let text = fs::read_to_string(index).unwrap_or_default();
+    let lines = text.split_inclusive('\n').filter(|line| line.ends_with("\"}\n"));
+    lines.filter(|line| offset(line).is_some_and(|offset| offset < whole)).collect()
 }
 
 /// The line of the index that a response or revisit had.

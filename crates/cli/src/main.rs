@@ -8,14 +8,17 @@ mod crawl;
 mod demo;
 mod diff;
 mod estimate;
+mod export;
 mod fetch;
 mod ids;
 mod lab;
+mod listed;
 mod output;
 mod parse;
 mod progress;
 mod rank;
 mod robots;
+mod serve;
 mod status;
 mod table_in;
 mod table_out;
@@ -50,6 +53,8 @@ enum Command {
     Diff(diff::Args),
     /// Estimate how often pages change from a log of visits.
     Estimate(estimate::Args),
+    /// Write what a crawl knows to CSV, Parquet, or a trace for the lab.
+    Export(export::Args),
     /// Make one fetch as the crawler would: outcome, reason, redirects, sizes, timings.
     Fetch(fetch::Args),
     /// Try policies on simulated and recorded webs.
@@ -76,6 +81,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Fetch(args) => fetch::run(&args),
         Command::Lab(command) => lab::run(command),
         Command::Parse(args) => parse::run(&args),

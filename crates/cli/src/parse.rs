@@ -10,8 +10,9 @@ use tidewatch_core::url::Base;
 use tidewatch_parse::{
     charset,
     feed::Feed,
-    html::{self, Name, Tag, Visitor, names},
+    html,
     links::{Guess, Links, Page, guess_language},
+    reading::{Reader, Reading, Scope},
     sitemap::{self, Sitemap},
 };
 
@@ -58,51 +59,22 @@ struct Answer {
 
 /// The text that a reader sees, one block a line.
 #[derive(Default)]
-struct Text {
-    text: String,
-    hidden: u32,
-}
+struct Text(String);
 
-impl Visitor for Text {
-    fn open(&mut self, tag: &Tag<'_>) {
-        if !tag.is_leaf && is_hidden(tag.name) {
-            self.hidden += 1;
-        }
-        if ends_line(tag.name) {
-            self.text.push('\n');
-        }
+impl Reader for Text {
+    fn piece(&mut self, text: &str) {
+        self.0.push_str(text);
     }
 
-    fn text(&mut self, text: &str) {
-        if self.hidden == 0 {
-            self.text.push_str(text);
-        }
+    fn end_block(&mut self) {
+        self.0.push('\n');
     }
-
-    fn close(&mut self, name: Name) {
-        if is_hidden(name) {
-            self.hidden = self.hidden.saturating_sub(1);
-        }
-        if ends_line(name) {
-            self.text.push('\n');
-        }
-    }
-}
-
-fn ends_line(name: Name) -> bool {
-    let is_own =
-        matches!(name, names::P | names::LI | names::BR | names::TR | names::TD | names::TH);
-    is_own || html::is_block(name)
-}
-
-fn is_hidden(name: Name) -> bool {
-    matches!(name, names::TITLE | names::TEMPLATE | names::NOSCRIPT)
 }
 
 impl Text {
     fn lines(&self) -> String {
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let lines: Vec<_> = self.text.lines().map(words).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<_> = self.0.lines().map(words).filter(|line| !line.is_empty()).collect();
         lines.join("\n")
     }
 }
@@ -164,10 +136,11 @@ fn looks_like(bytes: &[u8]) -> Kind {
 
 fn html_answer(bytes: &[u8], base: &Base, agent: &str) -> Answer {
     let decoded = charset::decode(bytes, None);
-    let mut visitors = (Links::new(agent), Text::default());
+    let reading = Reading::new(Text::default(), Scope::Everything);
+    let mut visitors = (Links::new(agent), reading);
     html::scan(&decoded.text, &mut visitors);
-    let (links, text) = visitors;
-    let text = text.lines();
+    let (links, reading) = visitors;
+    let text = reading.reader.lines();
     Answer {
         kind: "html",
         page: Some(links.finish(base)),

@@ -1,13 +1,13 @@
 //! `tidewatch robots`: what a robots.txt allows.
 
-use std::io::{BufRead, Read, stdin};
+use std::io::Read;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tidewatch_parse::robots::{MAX_BYTES, Robots, target_of};
 
-use crate::output;
+use crate::{listed, output};
 
 #[derive(clap::Args)]
 #[command(
@@ -79,14 +79,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             output::print(&answer.line())
         }
     };
-    for url in &args.urls {
-        if url == "-" {
-            for line in stdin().lock().lines() {
-                answer(&line.context("cannot read URLs from standard input")?)?;
-            }
-        } else {
-            answer(url)?;
-        }
-    }
-    Ok(())
+    listed::each(&args.urls, answer)
 }

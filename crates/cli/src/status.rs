@@ -1,10 +1,11 @@
 //! `tidewatch status`: figures of a crawl, running or not.
 
-use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use tidewatch_crawler::Status;
+use tidewatch_report::{Cell, Column, Table};
 
 use crate::output;
 
@@ -20,37 +21,52 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let status = Status::read(&args.dir).with_context(|| {
-        format!("{} holds no crawl; begin one with tidewatch crawl", args.dir.display())
+    let dir = args.dir.display();
+    let status = Status::read(&args.dir).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            anyhow!("{dir} holds no crawl; begin one with tidewatch crawl")
+        }
+        ErrorKind::InvalidData => anyhow!(
+            "the figures in {dir}/status.json are damaged ({error}); the crawl writes them anew \
+             when it runs"
+        ),
+        _ => anyhow!("cannot read {dir}/status.json: {error}"),
     })?;
     if args.json {
         return output::print(&(serde_json::to_string_pretty(&status)? + "\n"));
     }
-    output::print(&text(&status))
+    output::print(&table(&status).to_text(output::width()))
 }
 
 /// The figures for a person.
-pub(crate) fn text(status: &Status) -> String {
+pub(crate) fn table(status: &Status) -> Table {
     let tally = &status.tally;
-    let mut text = String::new();
-    let mut row = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<22} {value}");
+    let columns = [Column::text("Figure"), Column::number("Value"), Column::text("")];
+    let mut table = Table::new(columns);
+    let mut row = |name: &str, value: u64, note: String| {
+        table.push([Cell::text(name), Cell::count(value), Cell::text(note)]);
     };
-    row("policy", format!("{}, {} fetches/s at most", status.policy, status.budget_per_s));
-    row("pages known", status.pages.to_string());
-    row("hosts known", status.hosts.to_string());
-    row("fetches", tally.all_fetches().to_string());
+    row("pages known", status.pages.into(), format!("on {} hosts", status.hosts));
+    let fresh = status.freshness_estimate.map(|f| format!("about {:.0}% up to date", 100.0 * f));
+    row("pages held", tally.held, fresh.unwrap_or_default());
+    let policy = format!("by {}, {} a second at most", status.policy, status.budget_per_s);
+    row("fetches", tally.all_fetches(), policy);
     for (kind, count) in &tally.fetches {
-        row(&format!("  for {kind}"), count.to_string());
+        row(&format!("  {kind}"), *count, String::new());
     }
-    row("robots.txt read", tally.robots.to_string());
-    row("copies taken", tally.copies.to_string());
+    row("robots.txt read", tally.robots, String::new());
+    row("copies taken", tally.copies, String::new());
     let share = tally.changes as f64 / tally.revisits.max(1) as f64;
-    let revisits = format!("{} visits again, {:.1}% saw a change", tally.revisits, 100.0 * share);
-    row("changes", revisits);
-    row("archive", format!("{:.1} MB", tally.archive_bytes as f64 / 1e6));
-    for (reason, count) in &tally.reasons {
-        row(&format!("  {reason}"), count.to_string());
+    row("visits again", tally.revisits, format!("{:.1}% saw a change", 100.0 * share));
+    row("body bytes", tally.body_bytes, format!("{} in the archive", tally.archive_bytes));
+    for (status, count) in &tally.statuses {
+        row(&format!("answers {status}"), *count, String::new());
     }
-    text
+    for (reason, count) in &tally.reasons {
+        row("failed", *count, reason.clone());
+    }
+    for (reason, count) in &tally.dropped {
+        row("dropped", *count, reason.clone());
+    }
+    table
 }

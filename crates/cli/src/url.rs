@@ -1,12 +1,10 @@
 //! `tidewatch url`: how a URL is read.
 
-use std::io::{BufRead, stdin};
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::Serialize;
 use tidewatch_core::url::CanonicalUrl;
 
-use crate::output;
+use crate::{listed, output};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: tidewatch url 'HTTP://Example.COM:80/a/../b?utm_source=x#top'")]
@@ -81,15 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             output::print(&answer.lines())
         }
     };
-    for url in &args.urls {
-        if url == "-" {
-            for line in stdin().lock().lines() {
-                answer(&line.context("cannot read URLs from standard input")?)?;
-            }
-        } else {
-            answer(url)?;
-        }
-    }
+    listed::each(&args.urls, &mut answer)?;
     if refused > 0 {
         bail!("{refused} of the URLs were refused");
     }

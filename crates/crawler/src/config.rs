@@ -9,7 +9,7 @@ mod value;
 
 use std::fmt::Write as _;
 
-use tidewatch_core::Rate;
+use tidewatch_core::{Rate, Span};
 use tidewatch_frontier::hygiene::Tolerance;
 use tidewatch_frontier::{Limits, Politeness};
 use toml::{Table, Value};
@@ -33,10 +33,24 @@ pub struct Config {
     pub politeness: Politeness,
     /// Whether private addresses may be fetched from.
     pub allow_private: bool,
+    /// How long a host whose robots.txt cannot be had is left alone.
+    pub robots_retry: Span,
+    /// A file of names with fixed addresses; none if empty.
+    pub hosts_file: String,
+    /// `host:port` of a proxy; none if empty.
+    pub proxy: String,
+    /// What the proxy wants to be told; nothing if empty.
+    pub proxy_authorization: String,
+    /// How much one fetch may cost.
+    pub fetch: tidewatch_fetch::Limits,
     /// How much may go on at once.
     pub limits: Limits,
     /// Which addresses are dropped.
     pub tolerance: Tolerance,
+    /// Pages known of a host after which it is probed for soft 404s; 0 for never.
+    pub probe_pages: u32,
+    /// Whether duplicates within a host are left out.
+    pub drop_duplicates: bool,
     /// Whether hosts other than the seeds' are crawled.
     pub leave_seed_hosts: bool,
     /// Megabytes at which an archive file is closed.
@@ -49,7 +63,13 @@ pub struct Config {
     pub cache_mb: u64,
     /// Megabytes for recently seen URLs.
     pub sieve_mb: u64,
+    /// Megabytes for what is known of pages.
+    pub pages_mb: u64,
 }
+
+/// Memory that frontier and policy take for a page that they know, measured with room to
+/// spare (`crates/crawler/examples/memory.rs`).
+const PAGE_BYTES: u64 = 256;
 
 impl Default for Config {
     fn default() -> Self {
@@ -61,14 +81,22 @@ impl Default for Config {
             contact: String::new(),
             politeness: Politeness::default(),
             allow_private: false,
+            robots_retry: Span::HOUR,
+            hosts_file: String::new(),
+            proxy: String::new(),
+            proxy_authorization: String::new(),
+            fetch: tidewatch_fetch::Limits::default(),
             limits: Limits { requests: 256, jobs: 4_096 },
             tolerance: Tolerance::default(),
+            probe_pages: 20,
+            drop_duplicates: true,
             leave_seed_hosts: true,
             archive_file_mb: 1_024,
             archive_level: 3,
             free_disk_mb: 256,
             cache_mb: 64,
             sieve_mb: 128,
+            pages_mb: 4_096,
         }
     }
 }
@@ -113,24 +141,51 @@ const KEYS: &[Key] = keys! {
         "Rest after 429, 503 or no answer; doubles each time in a row.";
     "politeness.most_rest" => politeness.most_rest,
         "Longest such rest, and longest Retry-After that is kept.";
+    "politeness.robots_retry" => robots_retry,
+        "How long a host whose robots.txt cannot be had is left alone.";
     "politeness.allow_private" => allow_private,
         "Whether private and loopback addresses may be fetched from. For your own network only.";
+    "network.hosts_file" => hosts_file,
+        "File of lines `ADDRESS[:PORT] NAME…`: names that are not looked up in the DNS.";
+    "network.proxy" => proxy, "HTTP proxy for all requests, as \"host:port\"; empty for none.";
+    "network.proxy_authorization" => proxy_authorization,
+        "Value of Proxy-Authorization, such as \"Basic …\"; empty for none.";
+    "fetch.connect" => fetch.connect, "Time until there is a connection, TLS included.";
+    "fetch.idle" => fetch.idle, "Time until the next byte.";
+    "fetch.total" => fetch.total, "Time until an answer is there in full.";
+    "fetch.min_bytes_per_s" => fetch.min_bytes_per_s, "Least rate that is waited for.";
+    "fetch.slow_window" => fetch.slow_window, "For how long the rate may be lower.";
+    "fetch.headers" => fetch.headers, "Most header fields of an answer.";
+    "fetch.head_bytes" => fetch.head_bytes, "Most bytes of an answer's head.";
+    "fetch.html_bytes" => fetch.html_bytes, "Decoded bytes of a page that are kept.";
+    "fetch.other_bytes" => fetch.other_bytes, "Decoded bytes of anything else that are kept.";
+    "fetch.robots_bytes" => fetch.robots_bytes, "Bytes of a robots.txt that count.";
+    "fetch.sitemap_bytes" => fetch.sitemap_bytes, "Decoded bytes of a sitemap that are read.";
+    "fetch.encodings" => fetch.encodings, "Content encodings on top of each other.";
+    "fetch.robots_redirects" => fetch.robots_redirects, "Redirects in a row of a robots.txt.";
     "limits.requests" => limits.requests, "Requests under way at once.";
     "limits.jobs" => limits.jobs, "Hosts with a page under way or waiting for its turn.";
     "limits.free_disk_mb" => free_disk_mb,
         "The crawl pauses while the disk has fewer megabytes free than this.";
     "hygiene.leave_seed_hosts" => leave_seed_hosts, "Whether links to other hosts are followed.";
-    "hygiene.depth" => tolerance.depth, "Most links from a seed to a page.";
+    "hygiene.depth" => tolerance.depth, "Most links and redirects from a seed to a page.";
     "hygiene.pages_per_host" => tolerance.pages_per_host, "Most pages known of one host.";
     "hygiene.segments" => tolerance.segments, "Most path segments of an address.";
     "hygiene.repeats" => tolerance.repeats, "Most times that one segment stands in a path.";
     "hygiene.parameters" => tolerance.parameters, "Most query parameters of an address.";
+    "hygiene.probe_pages" => probe_pages,
+        "Pages of a host after which it is asked once for one that cannot exist, to know its \
+         way of saying so; 0 for never.";
+    "hygiene.drop_duplicates" => drop_duplicates,
+        "Whether pages that say the same as another of their host are left out.";
     "hygiene.calendar_years" => tolerance.calendar_years,
         "Years that a calendar may reach into the future.";
     "archive.file_mb" => archive_file_mb, "Megabytes at which a WARC file is closed.";
     "archive.level" => archive_level, "Compression of WARC records: 1 fast, 9 small.";
     "memory.cache_mb" => cache_mb, "Megabytes for the tables' cache.";
     "memory.sieve_mb" => sieve_mb, "Megabytes for recently seen URLs; the others are on disk.";
+    "memory.pages_mb" => pages_mb,
+        "Megabytes for what is known of pages; a full one takes no new page.";
 };
 
 /// Why a configuration was refused.
@@ -177,6 +232,11 @@ impl Config {
             }
         }
         Ok(config)
+    }
+
+    /// Most pages that fit in the memory for them.
+    pub fn most_pages(&self) -> u32 {
+        u32::try_from((self.pages_mb << 20) / PAGE_BYTES).unwrap_or(u32::MAX)
     }
 
     /// Sets one key.

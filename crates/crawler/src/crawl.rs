@@ -15,22 +15,22 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::path::Path;
 
-use rustc_hash::FxHashMap;
-use tidewatch_archive::{Archive, ArchiveError, warc_date};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tidewatch_archive::{Archive, ArchiveError};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{FetchKind, HostId, PageId, Rate, Time};
+use tidewatch_core::{FetchKind, HostId, Interest, PageId, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input, Names};
-use tidewatch_frontier::{Command, Frontier, Limits, Next, Politeness, ServerId};
+use tidewatch_frontier::{Command, Frontier, Next, ServerId};
 use tidewatch_parse::robots::Robots;
-use tidewatch_policy::registry;
-use tidewatch_store::{Batch, HostRow, Memory, PageRow, Store, StoreError};
+use tidewatch_store::{Absent, Batch, HostRow, PageRow, Store, StoreError};
 
 use crate::tally::Tally;
 use crate::work::{Held, Job};
-use crate::{Config, reason};
+use crate::{Config, reason, snapshot};
 
+/// Under which name the store keeps how far the archive is known to be whole.
+pub(crate) const ARCHIVED: &str = "archived";
 /// Hosts whose robots.txt is kept in memory.
 const MOST_ROBOTS: usize = 20_000;
 
@@ -70,6 +70,14 @@ pub(crate) struct Host {
     pub(crate) pages: u32,
     /// Its rules, while they are in memory.
     pub(crate) robots: Option<Robots>,
+    /// What it says where there is no page, once asked.
+    pub(crate) absent: Option<Absent>,
+}
+
+impl Host {
+    pub(crate) fn new(origin: String, absent: Option<Absent>) -> Host {
+        Host { origin, pages: 0, robots: None, absent }
+    }
 }
 
 /// A crawl in one directory.
@@ -82,14 +90,27 @@ pub struct Crawl {
     pub(crate) batch: Batch,
     pub(crate) tally: Tally,
     /// Unix time of the crawl's time zero, microseconds.
-    epoch: i64,
+    pub(crate) epoch: i64,
     /// The calendar year at the start.
-    year: u16,
-    servers: FxHashMap<IpAddr, ServerId>,
+    pub(crate) year: u16,
+    pub(crate) servers: FxHashMap<IpAddr, ServerId>,
     /// Hosts whose rules are in memory, oldest first.
-    with_robots: VecDeque<HostId>,
+    pub(crate) with_robots: VecDeque<HostId>,
     /// Hosts of the seeds, where no other may be crawled.
-    pub(crate) seed_hosts: rustc_hash::FxHashSet<String>,
+    pub(crate) seed_hosts: FxHashSet<String>,
+    /// The latest time on the tape.
+    pub(crate) last: Time,
+    /// Inputs on the tape since the last snapshot.
+    pub(crate) unsaved: u64,
+}
+
+/// How a page became known.
+#[derive(Clone, Copy)]
+struct Found {
+    via: Option<PageId>,
+    depth: u16,
+    is_source: bool,
+    weight: f64,
 }
 
 /// What the tape leaves out, when a page becomes known.
@@ -106,42 +127,6 @@ impl Names for Url<'_> {
 }
 
 impl Crawl {
-    /// Opens a crawl at a moment of Unix time, in microseconds.
-    pub fn open(dir: &Path, config: Config, unix_micros: i64) -> Result<Crawl, CrawlError> {
-        let memory =
-            Memory { cache: config.cache_mb << 20, sieve: (config.sieve_mb as usize) << 20 };
-        let store = Store::open(dir, memory)?;
-        let archive_dir = dir.join("archive");
-        let archive = Archive::open(&archive_dir, config.archive_file_mb << 20, unix_micros)?;
-        let mut batch = Batch::default();
-        let epoch = begin(&store, &config, unix_micros, &mut batch)?;
-        let policy = registry::find(&config.policy)
-            .ok_or_else(|| CrawlError::UnknownPolicy(config.policy.clone()))?;
-        // The tape sets rules and budget as they were, and `resume` as they are now.
-        let (rules, limits) = (Politeness::default(), Limits { requests: 1, jobs: 1 });
-        let policy = (policy.make)(config.seed);
-        let frontier = Frontier::new(policy, rules, limits, Rate::ZERO, Time::ZERO);
-        let host = |row: HostRow| Host { origin: row.origin, pages: 0, robots: None };
-        let hosts = store.tables().hosts().map(|row| Ok(host(row?.1)));
-        let hosts = hosts.collect::<Result<Vec<Host>, StoreError>>()?;
-        let mut crawl = Crawl {
-            config,
-            store,
-            archive,
-            frontier,
-            hosts,
-            batch,
-            tally: Tally::default(),
-            epoch,
-            year: warc_date(unix_micros)[..4].parse().unwrap_or(u16::MAX),
-            servers: FxHashMap::default(),
-            with_robots: VecDeque::new(),
-            seed_hosts: rustc_hash::FxHashSet::default(),
-        };
-        crawl.resume(unix_micros)?;
-        Ok(crawl)
-    }
-
     /// The crawl's time at a moment of Unix time.
     pub fn time(&self, unix_micros: i64) -> Time {
         Time::from_micros(u64::try_from(unix_micros - self.epoch).unwrap_or(0))
@@ -157,47 +142,37 @@ impl Crawl {
         self.year
     }
 
-    /// Plays the tape, then starts anew from where it ends.
-    fn resume(&mut self, unix_micros: i64) -> Result<(), CrawlError> {
-        let mut names = StoredUrls {
-            hosts: &mut self.hosts,
-            rows: Box::new(self.store.tables().pages_from(PageId(0))),
-            failed: None,
-        };
-        let mut last = Time::ZERO;
-        for input in self.store.tape() {
-            let input = input?;
-            last = last.max(input.at().unwrap_or(last));
-            self.frontier.play(&input, &mut names)?;
-            if let Some(error) = names.failed.take() {
-                return Err(error.into());
-            }
+    /// Makes a page known that the operator names; it is watched for new links.
+    pub fn seed(&mut self, url: &CanonicalUrl, now: Time) -> Result<(), CrawlError> {
+        self.seed_as(url, true, 1.0, now)
+    }
+
+    /// The same, saying whether it is watched and how much it matters.
+    pub fn seed_as(
+        &mut self,
+        url: &CanonicalUrl,
+        is_source: bool,
+        weight: f64,
+        now: Time,
+    ) -> Result<(), CrawlError> {
+        self.seed_hosts.insert(url.host().to_owned());
+        if self.store.page_of(url.as_str())?.is_none() {
+            self.add_weighed(url, Found { via: None, depth: 0, is_source, weight }, now)?;
         }
-        drop(names);
-        // A clock that was set back must not make time run backwards.
-        let now = self.time(unix_micros).max(last);
-        if self.epoch.saturating_add_unsigned(last.as_micros()) > unix_micros {
-            self.epoch = unix_micros.saturating_sub_unsigned(last.as_micros());
-        }
-        self.tally.restore(&self.store)?;
-        let lost: Vec<PageId> = self.frontier.under_way().collect();
-        for page in lost {
-            self.tell_failed(page, reason::number("interrupted"), now)?;
-        }
-        let (politeness, limits) = (self.config.politeness, self.config.limits);
-        self.tell(Input::Rules { politeness, limits }, "")?;
-        self.tell(Input::Resumed { at: now }, "")?;
-        let budget = self.config.budget;
-        self.tell(Input::Budget { budget, at: now }, "")?;
         self.commit()
     }
 
-    /// Makes a page known that the operator names; it is watched for new links.
-    pub fn seed(&mut self, url: &CanonicalUrl, now: Time) -> Result<(), CrawlError> {
-        self.seed_hosts.insert(url.host().to_owned());
+    /// Makes a page known as a link to it would, without a commit of its own.
+    pub fn know(&mut self, url: &CanonicalUrl, now: Time) -> Result<(), CrawlError> {
         if self.store.page_of(url.as_str())?.is_none() {
-            self.add_page(url, None, 0, true, now)?;
+            self.add_page(url, None, 1, false, now)?;
         }
+        Ok(())
+    }
+
+    /// Tells the policy what searchers did.
+    pub fn read_log(&mut self, log: Vec<Interest>) -> Result<(), CrawlError> {
+        self.tell(Input::Log(log), "")?;
         self.commit()
     }
 
@@ -211,7 +186,7 @@ impl Crawl {
                 Next::Wait(_) => None,
             };
             if self.frontier.moves() != before {
-                self.batch.tape.push(Input::Asked { at: now, decided });
+                self.note(Input::Asked { at: now, decided });
             }
             match next {
                 Next::Wait(until) => return Ok(Err(until)),
@@ -248,7 +223,7 @@ impl Crawl {
     ) -> Result<Option<Job>, CrawlError> {
         let row = self.page_row(page)?;
         if !self.allows(host, &row.path)? {
-            self.tally.count("disallowed");
+            self.tally.drop("disallowed");
             self.tell(Input::GivenUp { host, answer: None, at: now }, "")?;
             // As good as gone: its rules may change, but then it is found again.
             self.tell_outcome(page, Told::Gone, now)?;
@@ -268,8 +243,15 @@ impl Crawl {
     /// Tells the frontier something and keeps it for the tape.
     pub(crate) fn tell(&mut self, input: Input, url: &str) -> Result<(), CrawlError> {
         self.frontier.play(&input, &mut Url(url))?;
-        self.batch.tape.push(input);
+        self.note(input);
         Ok(())
+    }
+
+    /// Puts on the tape what the frontier has heard.
+    fn note(&mut self, input: Input) {
+        self.last = self.last.max(input.at().unwrap_or(self.last));
+        self.unsaved += 1;
+        self.batch.tape.push(input);
     }
 
     /// Tells the policy how a page's fetch ended.
@@ -314,12 +296,21 @@ impl Crawl {
         is_source: bool,
         now: Time,
     ) -> Result<PageId, CrawlError> {
+        self.add_weighed(url, Found { via, depth, is_source, weight: 1.0 }, now)
+    }
+
+    fn add_weighed(
+        &mut self,
+        url: &CanonicalUrl,
+        found: Found,
+        now: Time,
+    ) -> Result<PageId, CrawlError> {
+        let Found { via, depth, is_source, weight } = found;
         let host = self.host_of(url)?;
         self.hosts[host.index()].pages += 1;
         let path = url.path_and_query().to_owned();
         let row = PageRow { host, path, depth, via, is_source };
         let page = self.store.add_page(url.as_str(), row, &mut self.batch)?;
-        let weight = 1.0;
         self.tell(Input::Page { host, at: now, via, is_source, weight }, url.as_str())?;
         Ok(page)
     }
@@ -329,9 +320,9 @@ impl Crawl {
             return Ok(host);
         }
         let origin = url.origin().to_owned();
-        let row = HostRow { origin: origin.clone(), robots: None };
+        let row = HostRow { origin: origin.clone(), robots: None, absent: None };
         let host = self.store.add_host(row, &mut self.batch);
-        self.hosts.push(Host { origin, pages: 0, robots: None });
+        self.hosts.push(Host::new(origin, None));
         self.tell(Input::Host, "")?;
         Ok(host)
     }
@@ -411,10 +402,28 @@ impl Crawl {
 
     /// Makes everything committed survive the machine. Only now is it stored.
     pub fn sync(&mut self) -> Result<(), CrawlError> {
-        self.commit()?;
         self.archive.sync()?;
+        let (file, length) = self.archive.end();
+        let mark = [&file.to_le_bytes()[..], &length.to_le_bytes()].concat();
+        self.batch.meta.insert(ARCHIVED.to_owned(), mark);
+        self.commit()?;
         self.store.tables().sync()?;
         Ok(())
+    }
+
+    /// Keeps the frontier in a file, so that the next start need not play the tape up to here.
+    pub fn save(&mut self) -> Result<(), CrawlError> {
+        self.sync()?;
+        let batch = self.store.tables().next_tape()?;
+        // Without it the next start takes longer and comes to the same.
+        let _ = snapshot::write(self.store.dir(), &self.frontier, batch, self.last);
+        self.unsaved = 0;
+        Ok(self.store.spill()?)
+    }
+
+    /// Inputs that the next start would have to play.
+    pub const fn unsaved(&self) -> u64 {
+        self.unsaved
     }
 
     /// The store, for reading.
@@ -430,62 +439,5 @@ impl Crawl {
     /// Hosts with a job, and requests under way.
     pub const fn activity(&self) -> (usize, usize) {
         self.frontier.activity()
-    }
-}
-
-/// Reads or sets when the crawl began and with which policy.
-fn begin(
-    store: &Store,
-    config: &Config,
-    unix_micros: i64,
-    batch: &mut Batch,
-) -> Result<i64, CrawlError> {
-    let number = |bytes: Vec<u8>| bytes.try_into().map(i64::from_le_bytes).ok();
-    let epoch = store.tables().meta("epoch")?.and_then(number);
-    let Some(epoch) = epoch else {
-        batch.meta.insert("epoch".into(), unix_micros.to_le_bytes().to_vec());
-        batch.meta.insert("policy".into(), config.policy.clone().into_bytes());
-        batch.meta.insert("seed".into(), config.seed.to_le_bytes().to_vec());
-        return Ok(unix_micros);
-    };
-    let was = store.tables().meta("policy")?.unwrap_or_default();
-    let was = String::from_utf8_lossy(&was).into_owned();
-    let seed = store.tables().meta("seed")?.and_then(|bytes| bytes.try_into().ok());
-    let was_seed = seed.map_or(0, u64::from_le_bytes);
-    if was != config.policy || was_seed != config.seed {
-        return Err(CrawlError::OtherPolicy { was, was_seed });
-    }
-    Ok(epoch)
-}
-
-/// Addresses of pages in the order of their numbers, as a tape wants them;
-/// counts the pages of hosts on the way.
-struct StoredUrls<'s> {
-    hosts: &'s mut [Host],
-    rows: Box<dyn Iterator<Item = Result<(PageId, PageRow), StoreError>> + 's>,
-    failed: Option<StoreError>,
-}
-
-impl Names for StoredUrls<'_> {
-    fn next_url(&mut self) -> String {
-        let missing = Err(StoreError::Damaged { table: "pages", key: 0 });
-        match self.rows.next().unwrap_or(missing) {
-            Ok((_, row)) => {
-                let Some(host) = self.hosts.get_mut(row.host.index()) else {
-                    self.failed = Some(StoreError::Damaged { table: "hosts", key: 0 });
-                    return String::new();
-                };
-                host.pages += 1;
-                format!("{}{}", host.origin, row.path)
-            }
-            Err(error) => {
-                self.failed = Some(error);
-                String::new()
-            }
-        }
-    }
-
-    fn reason(&self, number: u16) -> &'static str {
-        reason::name(number)
     }
 }

@@ -2,18 +2,22 @@
 
 pub mod config;
 mod crawl;
+mod hygiene;
 mod net;
+mod open;
 mod read;
 mod reason;
 mod run;
 mod settle;
+mod snapshot;
 mod status;
 mod tally;
 pub mod work;
 
 pub use config::{BadConfig, Config};
 pub use crawl::{Crawl, CrawlError};
-pub use net::Net;
+pub use net::{Net, NoNetwork};
 pub use run::{Clock, Ended, Stop, Watch, run};
+pub use settle::Settled;
 pub use status::Status;
 pub use tally::Tally;

@@ -7,9 +7,11 @@ use tidewatch_archive::{Digest, Exchange, Packed, Revisit, digest};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, Span};
 use tidewatch_fetch::{
-    End, Failure, Fetched, Fetcher, Hop, Purpose, Request, Resolve, Response, Validators,
+    AddressPolicy, BadHosts, Dns, End, Failure, Fetched, Fetcher, Hop, Hosts, Proxy, Purpose,
+    Request, Resolve, Response, Validators,
 };
 
+use crate::Config;
 use crate::read::read;
 use crate::settle::overloaded;
 use crate::work::{Came, Held, Job, Report};
@@ -17,6 +19,33 @@ use crate::work::{Came, Held, Job, Report};
 /// How long a host's address is believed before the resolver, which keeps to
 /// the records' own time to live, is asked again.
 const ADDRESS_HOLDS: Span = Span::MINUTE.times(10);
+
+/// Why there is no way to the network.
+#[derive(Debug, thiserror::Error)]
+pub enum NoNetwork {
+    /// The file of hosts cannot be read.
+    #[error("cannot read network.hosts_file {file}: {source}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file of hosts is wrong.
+    #[error("network.hosts_file {file}: {bad}")]
+    BadHosts {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        bad: BadHosts,
+    },
+    /// The proxy is no `host:port`.
+    #[error("network.proxy must be `host:port`, not `{0}`")]
+    BadProxy(String),
+    /// The system's DNS settings or the user agent cannot be used.
+    #[error(transparent)]
+    Fetcher(#[from] Failure),
+}
 
 /// The way to the network.
 pub struct Net {
@@ -27,6 +56,36 @@ pub struct Net {
 }
 
 impl Net {
+    /// With the network that a configuration describes. Must be called within a runtime.
+    pub fn of(config: &Config) -> Result<Net, NoNetwork> {
+        let hosts = match config.hosts_file.as_str() {
+            "" => Hosts::default(),
+            file => {
+                let text = std::fs::read_to_string(file)
+                    .map_err(|source| NoNetwork::Unreadable { file: file.to_owned(), source })?;
+                Hosts::parse(&text)
+                    .map_err(|bad| NoNetwork::BadHosts { file: file.to_owned(), bad })?
+            }
+        };
+        Net::with_hosts(config, hosts.otherwise(Arc::new(Dns::system()?)))
+    }
+
+    /// The same, with these names in place of the configured file and the DNS.
+    pub fn with_hosts(config: &Config, hosts: Hosts) -> Result<Net, NoNetwork> {
+        let version = env!("CARGO_PKG_VERSION");
+        let agent = match config.contact.as_str() {
+            "" => format!("{}/{version}", config.agent),
+            contact => format!("{}/{version} (+{contact})", config.agent),
+        };
+        let mut options = tidewatch_fetch::Config::new(&agent);
+        options.addresses = AddressPolicy { allow_all: config.allow_private, ..Default::default() };
+        options.limits = config.fetch.clone();
+        options.proxy = proxy(config)?;
+        let hosts = Arc::new(hosts);
+        let fetcher = Fetcher::with(options, Arc::clone(&hosts) as _, Arc::clone(&hosts) as _)?;
+        Ok(Net::new(fetcher, hosts, &config.agent, config.archive_level))
+    }
+
     /// Fetches with `fetcher`, names itself `agent` before robots.txt files, and
     /// packs records at gzip's `level`. `resolver` is the fetcher's own.
     pub fn new(fetcher: Fetcher, resolver: Arc<dyn Resolve>, agent: &str, level: u32) -> Net {
@@ -40,8 +99,13 @@ impl Net {
             Job::Robots { host, url } => self.robots(host, url).await,
             Job::Page { host, page, url, held } => {
                 let asked = SystemTime::now();
-                let (came, packed, took) = self.page(&url, held.as_ref()).await;
-                Report::Page { host, page, came, packed, unix_micros: unix_micros(asked), took }
+                let fetched = self.fetch(&url, held.as_ref()).await;
+                let response = fetched.response();
+                let (status, body_bytes) =
+                    response.map_or((None, 0), |r| (Some(r.status), r.body.len() as u64));
+                let (came, packed) = self.read_page(&url, held.as_ref(), &fetched);
+                let (unix_micros, took) = (unix_micros(asked), took(&fetched));
+                Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took }
             }
         }
     }
@@ -74,22 +138,29 @@ impl Net {
         Report::Robots { host, found, retry_after, took }
     }
 
-    async fn page(&self, url: &CanonicalUrl, held: Option<&Held>) -> (Came, Option<Packed>, Span) {
+    async fn fetch(&self, url: &CanonicalUrl, held: Option<&Held>) -> Fetched {
         let request = Request {
             url: url.clone(),
             purpose: Purpose::Page,
             held: held.map(validators).unwrap_or_default(),
         };
         // Redirects are pages of their own, with their own host's turn.
-        let fetched = self.fetcher.fetch(&request, &mut |_| false).await;
-        let took = took(&fetched);
+        self.fetcher.fetch(&request, &mut |_| false).await
+    }
+
+    fn read_page(
+        &self,
+        url: &CanonicalUrl,
+        held: Option<&Held>,
+        fetched: &Fetched,
+    ) -> (Came, Option<Packed>) {
         let Some(hop) = fetched.hops.last() else {
-            return (Came::Nothing(fetched.end.reason()), None, took);
+            return (Came::Nothing(fetched.end.reason()), None);
         };
         let came = self.came(url, &fetched.end, hop);
         let packed = hop.response.as_ref().filter(|_| fetched.failure().is_none());
         let packed = packed.map(|response| self.pack(url, hop, response, held));
-        (came, packed, took)
+        (came, packed)
     }
 
     fn came(&self, url: &CanonicalUrl, end: &End, hop: &Hop) -> Came {
@@ -147,6 +218,16 @@ impl Net {
         };
         Packed::new(&exchange, self.level)
     }
+}
+
+fn proxy(config: &Config) -> Result<Option<Proxy>, NoNetwork> {
+    if config.proxy.is_empty() {
+        return Ok(None);
+    }
+    let bad = || NoNetwork::BadProxy(config.proxy.clone());
+    let (host, port) = config.proxy.rsplit_once(':').ok_or_else(bad)?;
+    let authorization = Some(config.proxy_authorization.clone()).filter(|value| !value.is_empty());
+    Ok(Some(Proxy { host: host.to_owned(), port: port.parse().map_err(|_| bad())?, authorization }))
 }
 
 fn digest_of(response: &Response) -> Digest {

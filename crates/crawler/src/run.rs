@@ -14,11 +14,14 @@ use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
 
 use crate::net::unix_micros;
+use crate::settle::Settled;
 use crate::work::Report;
 use crate::{Crawl, CrawlError, Net};
 
 /// How often everything is synced, and the watcher told.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
+/// Inputs on the tape after which the frontier is saved: a start plays more in a second or two.
+const SAVE_EVERY: u64 = 300_000;
 /// How long requests under way may take to end when the crawl is stopped.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 /// Longest that the loop sleeps: a stop is noticed within this time.
@@ -82,6 +85,12 @@ impl Stop {
 pub trait Watch {
     /// These pages' copies are stored: they survive the machine.
     fn stored(&mut self, _crawl: &Crawl, _pages: &[PageId]) {}
+    /// Takes part in every turn of the loop.
+    fn turn(&mut self, _crawl: &mut Crawl, _now: Time) -> Result<(), CrawlError> {
+        Ok(())
+    }
+    /// A report was settled.
+    fn settled(&mut self, _crawl: &Crawl, _settled: Settled, _now: Time) {}
     /// Twice a second.
     fn tick(&mut self, _crawl: &Crawl, _now: Time) {}
     /// The disk is full and the crawl pauses, or it goes on.
@@ -107,14 +116,17 @@ pub fn run(
         }
         let wait = if keeper.is_full { Time::NEVER } else { hand.out(crawl, clock.now())? };
         let sleep = Duration::from_micros(wait.since(clock.now()).as_micros());
-        take(crawl, &reports, sleep.min(LONGEST_SLEEP), &clock, &mut hand, &mut keeper)?;
+        let sleep = sleep.min(LONGEST_SLEEP);
+        take(crawl, &reports, sleep, &clock, &mut hand, &mut keeper, watch)?;
+        watch.turn(crawl, clock.now())?;
         keeper.keep(crawl, clock.now(), watch)?;
     };
     let last = Instant::now();
     while hand.under_way > 0 && last.elapsed() < LAST_WAIT {
-        take(crawl, &reports, LONGEST_SLEEP, &clock, &mut hand, &mut keeper)?;
+        take(crawl, &reports, LONGEST_SLEEP, &clock, &mut hand, &mut keeper, watch)?;
     }
     keeper.sync(crawl, clock.now(), watch)?;
+    crawl.save()?;
     Ok(ended)
 }
 
@@ -152,11 +164,15 @@ fn take(
     clock: &Clock,
     hand: &mut Hand<'_>,
     keeper: &mut Keeper,
+    watch: &mut dyn Watch,
 ) -> Result<(), CrawlError> {
     let first = reports.recv_timeout(wait).ok();
     for report in first.into_iter().chain(reports.try_iter()) {
         hand.under_way -= 1;
-        keeper.stored.extend(crawl.settle(report, clock.now())?);
+        let now = clock.now();
+        let settled = crawl.settle(report, now)?;
+        watch.settled(crawl, settled, now);
+        keeper.stored.extend(settled.held());
     }
     Ok(())
 }
@@ -179,6 +195,9 @@ impl Keeper {
             return Ok(());
         }
         self.sync(crawl, now, watch)?;
+        if crawl.unsaved() >= SAVE_EVERY {
+            crawl.save()?;
+        }
         let least = crawl.config.free_disk_mb << 20;
         let is_full = free_bytes(crawl.store().dir()).is_ok_and(|free| free < least);
         if std::mem::replace(&mut self.is_full, is_full) != is_full {

@@ -10,37 +10,54 @@ use tidewatch_parse::robots::Robots;
 use tidewatch_store::{CopyRow, HostRow, Place, RobotsRow};
 
 use crate::crawl::{Crawl, CrawlError};
+use crate::hygiene::is_probe;
 use crate::reason;
 use crate::work::{Came, Content, Reason, Report};
 
 /// How long a robots.txt is taken at its word (RFC 9309 §2.4).
 const ROBOTS_HOLD: Span = Span::DAY;
-/// How long a host without a readable robots.txt is left alone, at first.
-const ROBOTS_RETRY: Span = Span::HOUR;
 /// Longest that an address is believed, and shortest.
 const MOST_TTL: Span = Span::DAY;
 const LEAST_TTL: Span = Span::MINUTE;
 
+/// What a report came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The page's copy is new or confirmed.
+    Held(PageId),
+    /// The page is no more, or left out.
+    Gone(PageId),
+    /// Nothing of the kind.
+    Nothing,
+}
+
+impl Settled {
+    /// The page whose copy is new or confirmed.
+    pub fn held(self) -> Option<PageId> {
+        if let Settled::Held(page) = self { Some(page) } else { None }
+    }
+}
+
 impl Crawl {
-    /// Takes in what came of a job, and commits it as one. Returns the page
-    /// whose copy is new or confirmed, if there is one.
-    pub fn settle(&mut self, report: Report, now: Time) -> Result<Option<PageId>, CrawlError> {
-        let stored = match report {
+    /// Takes in what came of a job, and commits it as one.
+    pub fn settle(&mut self, report: Report, now: Time) -> Result<Settled, CrawlError> {
+        let settled = match report {
             Report::Resolved { host, found, took } => {
                 self.settle_address(host, found, took, now)?;
-                None
+                Settled::Nothing
             }
             Report::Robots { host, found, retry_after, took } => {
                 self.settle_robots(host, found, retry_after, took, now)?;
-                None
+                Settled::Nothing
             }
-            Report::Page { host, page, came, packed, unix_micros, took } => {
+            Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took } => {
+                self.tally.count_answer(status, body_bytes);
                 let place = packed.map(|packed| self.keep(&packed, unix_micros)).transpose()?;
                 self.settle_page(host, page, came, place, took, now)?
             }
         };
         self.commit()?;
-        Ok(stored)
+        Ok(settled)
     }
 
     fn settle_address(
@@ -84,9 +101,9 @@ impl Crawl {
         let good_until = now + ROBOTS_HOLD;
         let sitemaps = robots.sitemaps().to_vec();
         self.keep_robots(host, robots);
-        let origin = self.hosts[host.index()].origin.clone();
+        let row = self.host_row(host)?;
         let robots = Some(RobotsRow { status, body, at: now, good_until });
-        self.batch.hosts.insert(host, HostRow { origin, robots });
+        self.batch.hosts.insert(host, HostRow { robots, ..row });
         let read = RobotsRead { answer, took, crawl_delay: delay, good_until };
         self.tell(Input::Robots { host, read, at: now }, "")?;
         self.add_sitemaps(&sitemaps, now)
@@ -101,7 +118,7 @@ impl Crawl {
         now: Time,
     ) -> Result<(), CrawlError> {
         self.give_up(host, answer, why, now)?;
-        self.tell(Input::Closed { host, until: now + ROBOTS_RETRY }, "")
+        self.tell(Input::Closed { host, until: now + self.config.robots_retry }, "")
     }
 
     /// Ends the host's job without a page request.
@@ -143,42 +160,58 @@ impl Crawl {
         place: Option<Place>,
         took: Span,
         now: Time,
-    ) -> Result<Option<PageId>, CrawlError> {
-        let kind = self.kind(page, self.store.tables().copy(page)?.is_some())?;
-        self.tally.count_fetch(kind);
+    ) -> Result<Settled, CrawlError> {
+        let row = self.page_row(page)?;
+        let is_held = self.store.tables().copy(page)?.is_some();
+        self.tally.count_fetch(self.kind(page, is_held)?);
         let answer = match came {
             Came::Overloaded(_, retry_after) => Answer::Overloaded(retry_after),
             Came::Nothing(_) => Answer::Nothing,
             _ => Answer::Usual,
         };
         self.tell(Input::Left { host, answer, took, at: now }, "")?;
+        if is_probe(&row) && self.take_probe(host, &came)? {
+            self.tell_outcome(page, Told::Gone, now)?;
+            return Ok(Settled::Nothing);
+        }
         match came {
             Came::Content(content) => {
+                if let Some(why) = self.unwanted(page, &row, &content, is_held)? {
+                    self.tally.drop(why);
+                    self.leave_out(page, now)?;
+                    return Ok(Settled::Gone(page));
+                }
                 self.take_copy(page, *content, place, now)?;
-                return Ok(Some(page));
+                return Ok(Settled::Held(page));
+            }
+            Came::Same if is_held => {
+                self.confirm_copy(page, now)?;
+                return Ok(Settled::Held(page));
             }
             Came::Same => {
-                self.confirm_copy(page, now)?;
-                return Ok(Some(page));
+                // The server answered 304 to a question that was not asked.
+                self.tally.count("client-error");
+                self.tell_failed(page, reason::number("client-error"), now)?;
             }
             Came::Moved { to, for_good } => {
-                let row = self.page_row(page)?;
-                self.link(&to, row.via, row.depth, row.is_source, now)?;
+                // Counted like a link, so that a chain without end has one.
+                let depth = row.depth.saturating_add(1);
+                self.link(&to, row.via, depth, row.is_source, now)?;
                 self.tally.count("redirect");
                 let told = if for_good { Told::Gone } else { failed("redirect") };
                 self.tell_outcome(page, told, now)?;
             }
             Came::Gone => {
                 self.tally.count("gone");
-                self.tell_outcome(page, Told::Gone, now)?;
-                self.batch.gone.push(page);
+                self.leave_out(page, now)?;
+                return Ok(Settled::Gone(page));
             }
             Came::Overloaded(why, _) | Came::Refused(why) | Came::Nothing(why) => {
                 self.tally.count(why);
                 self.tell_outcome(page, failed(why), now)?;
             }
         }
-        Ok(None)
+        Ok(Settled::Nothing)
     }
 
     fn take_copy(
@@ -192,6 +225,7 @@ impl Crawl {
         let changed = old.as_ref().map(|old| old.identity != content.identity);
         let (links, anchors) = self.links(page, &content, now)?;
         self.tally.copies += 1;
+        self.tally.held += u64::from(old.is_none());
         self.tally.revisits += u64::from(changed.is_some());
         self.tally.changes += u64::from(changed == Some(true));
         let kind = self.kind(page, old.is_some())?;
@@ -220,11 +254,7 @@ impl Crawl {
     }
 
     fn confirm_copy(&mut self, page: PageId, now: Time) -> Result<(), CrawlError> {
-        let Some(mut row) = self.store.tables().copy(page)? else {
-            // The server answered 304 to a question that was not asked.
-            self.tally.count("client-error");
-            return self.tell_failed(page, reason::number("client-error"), now);
-        };
+        let Some(mut row) = self.store.tables().copy(page)? else { return Ok(()) };
         self.tally.revisits += 1;
         let kind = self.kind(page, true)?;
         let previous = Some(std::mem::replace(&mut row.at, now));
@@ -278,18 +308,23 @@ impl Crawl {
             return Ok(None);
         }
         let page = self.add_page(url, via, depth, is_source, now)?;
+        self.probe(self.frontier.host_of(page), now)?;
         Ok(Some(LinkSeen { page, is_new: true }))
     }
 
     /// Whether a URL may become a page; what is dropped is counted.
     fn may_know(&mut self, url: &CanonicalUrl, depth: u16) -> bool {
         if !self.config.leave_seed_hosts && !self.seed_hosts.contains(url.host()) {
-            self.tally.count("other-host");
+            self.tally.drop("other-host");
             return false;
         }
         let host = self.store.host_of(url.origin());
         if host.is_some_and(|host| self.is_known_to_forbid(host, url.path_and_query())) {
-            self.tally.count("disallowed");
+            self.tally.drop("disallowed");
+            return false;
+        }
+        if self.store.pages() >= self.config.most_pages() {
+            self.tally.drop("memory-full");
             return false;
         }
         let host_pages = host.map_or(0, |host| self.hosts[host.index()].pages);
@@ -297,7 +332,7 @@ impl Crawl {
         match self.config.tolerance.judge(url, found) {
             Ok(()) => true,
             Err(dropped) => {
-                self.tally.count(dropped.name());
+                self.tally.drop(dropped.name());
                 false
             }
         }

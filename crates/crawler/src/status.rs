@@ -24,15 +24,19 @@ pub struct Status {
     pub active_hosts: usize,
     /// Requests under way.
     pub requests: usize,
+    /// Estimated share of time that copies are up to date.
+    pub freshness_estimate: Option<f64>,
     /// Counts since the crawl began.
     pub tally: Tally,
 }
 
 impl Status {
-    /// The figures that a crawl wrote last into its directory.
+    /// The figures that a crawl wrote last into its directory. Figures that cannot be read
+    /// are [`io::ErrorKind::InvalidData`].
     pub fn read(dir: &Path) -> io::Result<Status> {
         let text = std::fs::read(dir.join(NAME))?;
-        serde_json::from_slice(&text).map_err(io::Error::from)
+        let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        serde_json::from_slice(&text).map_err(damaged)
     }
 
     /// Writes them, so that a reader sees old or new and nothing between.
@@ -54,6 +58,7 @@ impl Crawl {
             hosts: self.store().hosts(),
             active_hosts,
             requests,
+            freshness_estimate: self.tally().freshness_estimate(),
             tally: self.tally().clone(),
         }
     }

@@ -11,15 +11,22 @@ const NAME: &str = "tally";
 
 /// What happened so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tally {
     /// Page requests, by what they were for.
     pub fetches: BTreeMap<String, u64>,
     /// Answers, by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// What went wrong or was dropped, by reason.
+    /// Requests and pages that came to nothing, by reason.
     pub reasons: BTreeMap<String, u64>,
+    /// Addresses and pages that were left out of the crawl, by reason.
+    pub dropped: BTreeMap<String, u64>,
     /// Requests for robots.txt.
     pub robots: u64,
+    /// Pages with a copy.
+    pub held: u64,
+    /// Decoded bytes of all bodies.
+    pub body_bytes: u64,
     /// Copies taken, changed or not.
     pub copies: u64,
     /// Copies that a reader would see changed, among those seen before.
@@ -31,6 +38,28 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts something left out of the crawl.
+    pub fn drop(&mut self, reason: &str) {
+        *self.dropped.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    /// Estimated share of time that a copy is up to date; `None` before any was checked.
+    ///
+    /// > F = (1 − s) / (−ln s), s = share of visits again that saw no change
+    ///
+    /// which is the freshness of a page visited at equal intervals whose changes are
+    /// Poisson and unseen between visits with chance s (`[CGM03]` §3). For pages of unlike
+    /// rates it is an estimate; pages never visited again are not in it.
+    pub fn freshness_estimate(&self) -> Option<f64> {
+        let same = self.revisits.checked_sub(self.changes)? as f64 / self.revisits as f64;
+        match same {
+            _ if self.revisits == 0 => None,
+            s if s <= 0.0 => Some(0.0),
+            s if s >= 1.0 => Some(1.0),
+            s => Some((1.0 - s) / -s.ln()),
+        }
+    }
+
     /// Counts a reason.
     pub fn count(&mut self, reason: &str) {
         *self.reasons.entry(reason.to_owned()).or_default() += 1;
@@ -38,6 +67,13 @@ impl Tally {
 
     pub(crate) fn count_fetch(&mut self, kind: FetchKind) {
         *self.fetches.entry(kind.name().to_owned()).or_default() += 1;
+    }
+
+    pub(crate) fn count_answer(&mut self, status: Option<u16>, body_bytes: u64) {
+        if let Some(status) = status {
+            *self.statuses.entry(status).or_default() += 1;
+        }
+        self.body_bytes += body_bytes;
     }
 
     /// Page requests of all kinds.
@@ -56,5 +92,24 @@ impl Tally {
     pub(crate) fn keep(&self, batch: &mut Batch) {
         let bytes = serde_json::to_vec(self).expect("counts can be written");
         batch.meta.insert(NAME.to_owned(), bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn freshness(revisits: u64, changes: u64) -> Option<f64> {
+        Tally { changes, revisits, ..Tally::default() }.freshness_estimate()
+    }
+
+    #[test]
+    fn freshness_lies_between_what_visits_saw_and_one() {
+        assert_eq!(freshness(0, 0), None);
+        assert_eq!(freshness(10, 0), Some(1.0));
+        assert_eq!(freshness(10, 10), Some(0.0));
+        // s = e⁻¹: λI = 1, F = 1 − e⁻¹.
+        let f = freshness(1_000_000, 632_121).expect("there were visits");
+        assert!((f - 0.632_121).abs() < 1e-5, "{f}");
     }
 }

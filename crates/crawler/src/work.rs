@@ -88,6 +88,10 @@ pub enum Report {
         page: PageId,
         /// What came.
         came: Came,
+        /// Status of the answer, if there was one.
+        status: Option<u16>,
+        /// Decoded bytes of its body.
+        body_bytes: u64,
         /// Records for the archive, where there was an answer.
         packed: Option<Packed>,
         /// When it was asked for, in microseconds of Unix time.

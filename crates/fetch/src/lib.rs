@@ -20,6 +20,7 @@ mod client;
 mod coding;
 mod connect;
 mod failure;
+mod hosts;
 mod limits;
 mod resolve;
 mod response;
@@ -30,6 +31,7 @@ pub use self::{
     client::{Config, Fetcher, user_agent},
     connect::{Dial, Dialling, Proxy, Tcp},
     failure::Failure,
+    hosts::{BadHosts, Hosts},
     limits::Limits,
     resolve::{Answer, Dns, Resolve, Table},
     response::{End, Fetched, Hop, Purpose, Request, Response, Validators},

@@ -63,7 +63,7 @@ pub struct RobotsRead {
     pub good_until: Time,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Host {
     memo: HostMemo,
     server: Option<ServerId>,
@@ -72,21 +72,24 @@ struct Host {
     job: Option<Job>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Job {
     page: PageId,
     /// Whether a request of this job occupies the host's server.
     holds_server: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Server {
     opens: Time,
     is_busy: bool,
 }
 
 /// Everything between a policy and the network.
+#[derive(Serialize, Deserialize)]
 pub struct Frontier {
+    /// Saved and loaded by itself.
+    #[serde(skip, default = "nobody")]
     policy: Box<dyn Policy>,
     rules: Politeness,
     limits: Limits,
@@ -123,6 +126,21 @@ impl Gate for Gates<'_> {
     }
 }
 
+/// Stands in for a policy that is still to be loaded.
+struct Nobody;
+
+impl Policy for Nobody {
+    fn learn(&mut self, _: &Event<'_>) {}
+
+    fn choose(&mut self, _: Time, _: &dyn Gate) -> Choice {
+        Choice::Idle
+    }
+}
+
+fn nobody() -> Box<dyn Policy> {
+    Box::new(Nobody)
+}
+
 impl Server {
     fn opens_at(self, now: Time) -> Time {
         if self.is_busy { now + BUSY_LOOK } else { self.opens }
@@ -155,6 +173,29 @@ impl Frontier {
             idle_look: FIRST_IDLE_LOOK,
             moves: 0,
         }
+    }
+
+    /// The whole state as bytes, from which [`Frontier::load`] goes on without the history
+    /// before it. `None` if the policy cannot be saved.
+    pub fn save(&self) -> Option<Vec<u8>> {
+        postcard::to_stdvec(&(self.policy.save()?, self)).ok()
+    }
+
+    /// The frontier that was saved, with a new policy of the same name. `None` if the bytes
+    /// make no sense.
+    pub fn load(mut policy: Box<dyn Policy>, saved: &[u8]) -> Option<Frontier> {
+        let (known, mut frontier): (Vec<u8>, Frontier) = postcard::from_bytes(saved).ok()?;
+        policy.load(&known).then(|| {
+            frontier.policy = policy;
+            frontier
+        })
+    }
+
+    /// How many pages each host has, by host number.
+    pub fn pages_by_host(&self) -> Vec<u32> {
+        let mut pages = vec![0; self.hosts.len()];
+        self.host_of.iter().for_each(|host| pages[host.index()] += 1);
+        pages
     }
 
     /// Adds the next host, with what is remembered of it.

@@ -4,13 +4,14 @@
 //! for lapses, but for a short grace, so that a busy moment can make up for
 //! a late timer and a night with nothing to do does not end in a burst.
 
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{Rate, Span, Time};
 
 /// How far back unused allowances stay good.
 const GRACE: Span = Span::SECOND;
 
 /// When the next fetch is paid for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Pacer {
     gap: Span,
     next: Time,

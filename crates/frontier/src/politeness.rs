@@ -57,7 +57,7 @@ pub enum Answer {
 }
 
 /// What politeness remembers of a host, also across restarts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostMemo {
     /// No request before this time.
     pub opens: Time,

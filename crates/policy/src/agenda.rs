@@ -12,6 +12,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, PageId, Time};
 
 use crate::Gate;
@@ -41,7 +42,8 @@ impl PartialEq for Highest {
 impl Eq for Highest {}
 
 /// A queue of pages by key with politeness built in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "K: Ord + Serialize + for<'a> Deserialize<'a>")]
 pub struct Agenda<K> {
     hosts: Vec<Queue<K>>,
     ready: BinaryHeap<Reverse<(K, HostId)>>,
@@ -49,7 +51,8 @@ pub struct Agenda<K> {
     len: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "K: Ord + Serialize + for<'a> Deserialize<'a>")]
 struct Queue<K> {
     pages: BinaryHeap<Reverse<(K, PageId)>>,
     is_parked: bool,

@@ -37,6 +37,18 @@ pub trait Policy: Send {
 
     /// The page most worth fetching at `now`, among hosts whose gate is open.
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice;
+
+    /// All that it knows, as bytes, so that a crawl can start again without being told its
+    /// whole history. `None` where a policy cannot say.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Takes over what a policy of the same name saved. Same choices follow as from the one
+    /// that saved. `false` if the bytes make no sense, and then nothing has changed.
+    fn load(&mut self, _saved: &[u8]) -> bool {
+        false
+    }
 }
 
 /// An answer to "what next?".

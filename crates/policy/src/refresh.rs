@@ -16,6 +16,7 @@
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, HostId, Interest, InterestKind, Observation, Outcome};
 use tidewatch_core::{PageId, PageKey, Span, Time};
 
@@ -32,7 +33,7 @@ const PRIOR_LOG: Span = Span::WEEK;
 const PRIOR_STRENGTH: f64 = 1.0;
 
 /// What pages are weighed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Weighing {
     /// The weight each page came with.
     Given,
@@ -43,6 +44,7 @@ pub enum Weighing {
 }
 
 /// A policy that hands out refreshes by an [`Objective`].
+#[derive(Serialize, Deserialize)]
 pub struct Refresher {
     objective: Objective,
     weighing: Weighing,
@@ -55,9 +57,11 @@ pub struct Refresher {
     next_round: usize,
     now: Time,
     /// Change rates that need no estimate, per second.
+    #[serde(skip)]
     told: Option<FxHashMap<PageKey, f64>>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Known {
     host: HostId,
     key: PageKey,
@@ -250,5 +254,18 @@ impl Policy for Refresher {
             return Choice::Fetch(page);
         }
         self.due.pop(now, gate).map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        if self.told.is_some() { None } else { postcard::to_stdvec(self).ok() }
+    }
+
+    fn load(&mut self, saved: &[u8]) -> bool {
+        let Ok(saved) = postcard::from_bytes::<Refresher>(saved) else { return false };
+        let is_alike = saved.objective == self.objective && saved.weighing == self.weighing;
+        if is_alike {
+            *self = saved;
+        }
+        is_alike
     }
 }

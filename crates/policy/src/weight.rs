@@ -88,7 +88,7 @@ pub fn embarrassment(stale_is_wrong: f64, curve: &ClickCurve, shown: &[(u32, f64
 /// What users did with one page, fading with a half-life: 32 bytes.
 ///
 /// Times are seconds and may come in any order; what is reported late counts with its age.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct PageInterest {
     /// E: clicks that the positions of the views would bring.
     expected: f64,

@@ -5,7 +5,7 @@
 //! ```text
 //! DIR/lock     held by the one process that uses the directory
 //! DIR/format   the version of everything below
-//! DIR/db/      tables: pages, copies, hosts, tape, meta
+//! DIR/db/      tables: pages, copies, twins, hosts, tape, meta
 //! DIR/sieve/   fingerprints of all known URLs, an index of the table of pages
 //! ```
 //!
@@ -33,7 +33,7 @@ use tidewatch_frontier::tape::Input;
 use self::dir::Claim;
 pub use self::dir::free_bytes;
 pub use self::error::StoreError;
-pub use self::rows::{Batch, CopyRow, HostRow, PageRow, Place, RobotsRow};
+pub use self::rows::{Absent, Batch, CopyRow, HostRow, PageRow, Place, RobotsRow, TwinKey};
 use self::sieve::{Fingerprint, Sieve};
 pub use self::tables::Tables;
 
@@ -178,9 +178,14 @@ impl Store {
         &self.tables
     }
 
-    /// Plays the whole tape back.
-    pub fn tape(&self) -> impl Iterator<Item = Result<Input, StoreError>> {
-        self.tables.tape()
+    /// Plays the tape back from a batch on; from 0 it is the whole history.
+    pub fn tape(&self, from: u64) -> impl Iterator<Item = Result<Input, StoreError>> {
+        self.tables.tape(from)
+    }
+
+    /// Writes the sieve's recent entries out, so that the next start need not collect them.
+    pub fn spill(&mut self) -> Result<(), StoreError> {
+        self.sieve.spill(self.committed).map_err(|source| self.sieve_error(source))
     }
 
     /// Waits until the sieve's background work is done.

@@ -81,6 +81,31 @@ pub struct HostRow {
     pub origin: String,
     /// Its robots.txt, once read.
     pub robots: Option<RobotsRow>,
+    /// What it says where there is no page, once asked.
+    pub absent: Option<Absent>,
+}
+
+/// What a host answers for a page that cannot exist.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Absent {
+    /// That it does not exist: 404, 410, or a redirect.
+    Told,
+    /// A page that reads like any other.
+    Page {
+        /// Hash of what a reader sees.
+        identity: u64,
+        /// The smallest fragment hashes.
+        sketch: Vec<u64>,
+    },
+}
+
+/// What may tell that two pages of a host say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TwinKey {
+    /// The host.
+    pub host: HostId,
+    /// The smallest fragment hash.
+    pub hash: u64,
 }
 
 /// Rows that are committed together.
@@ -92,6 +117,8 @@ pub struct Batch {
     pub copies: BTreeMap<PageId, CopyRow>,
     /// Pages whose copy is no more.
     pub gone: Vec<PageId>,
+    /// The first page of a host with a smallest fragment hash.
+    pub twins: BTreeMap<TwinKey, PageId>,
     /// New or changed hosts.
     pub hosts: BTreeMap<HostId, HostRow>,
     /// What the frontier was told, in order.
@@ -106,6 +133,7 @@ impl Batch {
         self.pages.is_empty()
             && self.copies.is_empty()
             && self.gone.is_empty()
+            && self.twins.is_empty()
             && self.hosts.is_empty()
             && self.tape.is_empty()
             && self.meta.is_empty()
@@ -120,6 +148,7 @@ impl Batch {
         self.gone.retain(|page| !later.copies.contains_key(page));
         self.copies.extend(later.copies);
         self.gone.extend(later.gone);
+        self.twins.extend(later.twins);
         self.hosts.extend(later.hosts);
         self.tape.extend(later.tape);
         self.meta.extend(later.meta);

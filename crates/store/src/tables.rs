@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
-use crate::{Batch, CopyRow, HostRow, PageRow, StoreError};
+use crate::{Batch, CopyRow, HostRow, PageRow, StoreError, TwinKey};
 
 /// Tables that threads share. Cloning is cheap.
 #[derive(Clone)]
@@ -16,6 +16,7 @@ pub struct Tables {
     db: Database,
     pages: Keyspace,
     copies: Keyspace,
+    twins: Keyspace,
     hosts: Keyspace,
     tape: Keyspace,
     meta: Keyspace,
@@ -30,6 +31,7 @@ impl Tables {
         Ok(Tables {
             pages: table("pages")?,
             copies: table("copies")?,
+            twins: table("twins")?,
             hosts: table("hosts")?,
             tape: table("tape")?,
             meta: table("meta")?,
@@ -48,6 +50,9 @@ impl Tables {
         }
         for (page, row) in &batch.copies {
             rows.insert(&self.copies, page.0.to_be_bytes(), encode(row));
+        }
+        for (key, page) in &batch.twins {
+            rows.insert(&self.twins, key.bytes(), page.0.to_be_bytes());
         }
         for (host, row) in &batch.hosts {
             rows.insert(&self.hosts, host.0.to_be_bytes(), encode(row));
@@ -82,6 +87,12 @@ impl Tables {
         get(&self.hosts, "hosts", host.0)
     }
 
+    /// The first page of a host with that smallest fragment hash.
+    pub fn twin(&self, key: TwinKey) -> Result<Option<PageId>, StoreError> {
+        let page = self.twins.get(key.bytes())?;
+        page.map(|page| Ok(PageId(number(&page, "twins")?))).transpose()
+    }
+
     /// A named fact about the crawl.
     pub fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.meta.get(name)?.map(|value| value.to_vec()))
@@ -114,7 +125,8 @@ impl Tables {
         Ok(PageId(last + 1))
     }
 
-    fn next_tape(&self) -> Result<u64, StoreError> {
+    /// The number of the next batch on the tape.
+    pub fn next_tape(&self) -> Result<u64, StoreError> {
         let Some(last) = self.tape.last_key_value() else { return Ok(0) };
         let key = last.key()?;
         let damaged = StoreError::Damaged { table: "tape", key: 0 };
@@ -122,15 +134,24 @@ impl Tables {
         Ok(u64::from_be_bytes(bytes) + 1)
     }
 
-    pub(crate) fn tape(&self) -> impl Iterator<Item = Result<Input, StoreError>> {
-        let batches = self.tape.iter().enumerate().map(|(at, row)| {
+    pub(crate) fn tape(&self, from: u64) -> impl Iterator<Item = Result<Input, StoreError>> {
+        let batches = self.tape.range(from.to_be_bytes()..).zip(from..).map(|(row, at)| {
             let value = row.value()?;
-            decode::<Vec<Input>>(&value, "tape", at as u64)
+            decode::<Vec<Input>>(&value, "tape", at)
         });
         batches.flat_map(|batch| match batch {
             Ok(inputs) => inputs.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         })
+    }
+}
+
+impl TwinKey {
+    fn bytes(self) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&self.host.0.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.hash.to_be_bytes());
+        bytes
     }
 }
 

@@ -1,20 +1,24 @@
 //! `tidewatch crawl`: the real thing.
 
+mod log;
+mod metrics;
 mod seeds;
 mod view;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use tidewatch_core::{Rate, Span};
 use tidewatch_crawler::{Clock, Config, Crawl, Ended, Net, Stop};
-use tidewatch_fetch::{AddressPolicy, Dns, Fetcher, Tcp};
 use tokio::runtime::Runtime;
 
+use self::log::Log;
 use crate::output;
+use crate::serve::Window;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: tidewatch crawl https://example.com/ --dir news --budget 2/s \
@@ -38,6 +42,13 @@ pub(crate) struct Args {
     /// Stop after this many page requests.
     #[arg(long)]
     max_pages: Option<u64>,
+    /// Serve the figures at this address: a page at /, JSON at /status.json, Prometheus
+    /// metrics at /metrics.
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Write what happens to standard error as a JSON object a line.
+    #[arg(long)]
+    log_json: bool,
     /// Print every page's URL once its copy is safe on disk.
     #[arg(long)]
     print_stored: bool,
@@ -69,14 +80,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         config.budget = budget;
     }
     let seeds = seeds::read(&args.seeds)?;
+    let began = Instant::now();
     let mut crawl = Crawl::open(&args.dir, config.clone(), now_micros())?;
+    let took = began.elapsed();
     let now = Clock::of(&crawl).now();
     for seed in &seeds {
         crawl.seed(seed, now)?;
     }
     ensure!(crawl.store().pages() > 0, "{}", no_seed(&args.dir));
     let runtime = Runtime::new().context("cannot start the network's threads")?;
-    let net = Arc::new(network(&config, &runtime)?);
+    let net = {
+        let _inside = runtime.enter();
+        Arc::new(Net::of(&config)?)
+    };
     let stop = Stop {
         after: args.duration.map(|span| Duration::from_micros(span.as_micros())),
         fetches: args.max_pages,
@@ -88,7 +104,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             flag.store(true, Ordering::Relaxed);
         }
     });
-    let mut view = view::View::new(args.print_stored);
+    let window = {
+        let _inside = runtime.enter();
+        args.listen.map(Window::open).transpose()?
+    };
+    let log = if args.log_json { Log::Json } else { Log::Plain };
+    let mut view = view::View::new(log, window, args.print_stored);
+    view.ready(&crawl, took);
     let ended = tidewatch_crawler::run(&mut crawl, &net, runtime.handle(), &stop, &mut view)?;
     view.finish();
     // Requests that would not end are cut off; their pages come again.
@@ -98,21 +120,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ended::Fetches => "it has made the fetches asked for",
         Ended::Told => "you stopped it",
     };
-    let summary = view::summary(&crawl);
+    let summary = crate::status::table(&crawl.status()).to_text(output::width());
     output::print(&format!("The crawl has ended: {why}. Run it again to go on.\n\n{summary}"))
-}
-
-fn network(config: &Config, runtime: &Runtime) -> Result<Net> {
-    let _inside = runtime.enter();
-    let resolver = Arc::new(Dns::system().context("cannot read the system's DNS settings")?);
-    let agent = match config.contact.as_str() {
-        "" => format!("{}/{}", config.agent, env!("CARGO_PKG_VERSION")),
-        contact => format!("{}/{} (+{contact})", config.agent, env!("CARGO_PKG_VERSION")),
-    };
-    let mut options = tidewatch_fetch::Config::new(&agent);
-    options.addresses = AddressPolicy { allow_all: config.allow_private, ..Default::default() };
-    let fetcher = Fetcher::with(options, Arc::clone(&resolver) as _, Arc::new(Tcp))?;
-    Ok(Net::new(fetcher, resolver, &config.agent, config.archive_level))
 }
 
 fn no_seed(dir: &std::path::Path) -> String {

@@ -1,4 +1,4 @@
-//! A crawl as its operator sees it: one line that moves, or plain lines.
+//! A crawl as its operator sees it: one line that moves, or lines in a log, and figures over HTTP.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -6,24 +6,42 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use tidewatch_core::{PageId, Time};
 use tidewatch_crawler::{Crawl, Status, Watch};
+use tidewatch_report::Report;
 
+use super::log::Log;
+use super::metrics;
 use crate::output;
+use crate::serve::{Shown, Window};
 
 /// How often a line is printed where no one watches.
-const PLAIN_EVERY: Duration = Duration::from_secs(10);
+const LINE_EVERY: Duration = Duration::from_secs(10);
 
 pub(super) struct View {
     bar: Option<ProgressBar>,
+    log: Log,
+    window: Option<Window>,
     print_stored: bool,
     last_line: Instant,
     last: (Instant, u64),
 }
 
 impl View {
-    pub(super) fn new(print_stored: bool) -> View {
-        let bar = output::is_watched().then(ProgressBar::new_spinner);
+    pub(super) fn new(log: Log, window: Option<Window>, print_stored: bool) -> View {
+        let is_plain = matches!(log, Log::Plain);
+        let bar = (is_plain && output::is_watched()).then(ProgressBar::new_spinner);
         let now = Instant::now();
-        View { bar, print_stored, last_line: now, last: (now, 0) }
+        View { bar, log, window, print_stored, last_line: now, last: (now, 0) }
+    }
+
+    /// Says that the crawl is open, and how long that took.
+    pub(super) fn ready(&mut self, crawl: &Crawl, took: Duration) {
+        let status = crawl.status();
+        self.last.1 = status.tally.all_fetches();
+        let (pages, hosts, seconds) = (status.pages, status.hosts, took.as_secs_f64());
+        let message = format!("ready after {seconds:.2} s: {pages} pages on {hosts} hosts known");
+        let figures =
+            [("pages", pages.into()), ("hosts", hosts.into()), ("seconds", seconds.into())];
+        self.log.say("ready", &message, &figures);
     }
 
     pub(super) fn finish(&self) {
@@ -32,18 +50,45 @@ impl View {
         }
     }
 
-    fn line(&mut self, status: &Status) -> String {
+    /// Fetches per second since the last line.
+    fn rate(&mut self, status: &Status) -> f64 {
         let fetches = status.tally.all_fetches();
         let (then, before) = std::mem::replace(&mut self.last, (Instant::now(), fetches));
-        let seconds = then.elapsed().as_secs_f64().max(0.001);
-        let rate = fetches.saturating_sub(before) as f64 / seconds;
-        let failures: u64 = status.tally.reasons.values().sum();
-        format!(
-            "{fetches} fetches ({rate:.1}/s), {} pages known, {} hosts, {} active, {} requests \
-             under way, {failures} dropped or failed",
-            status.pages, status.hosts, status.active_hosts, status.requests
-        )
+        fetches.saturating_sub(before) as f64 / then.elapsed().as_secs_f64().max(0.001)
     }
+
+    fn publish(&self, status: &Status) {
+        let Some(window) = &self.window else { return };
+        let json = serde_json::to_string_pretty(status).unwrap_or_default();
+        let table = crate::status::table(status);
+        let report = Report::new("Tidewatch crawl").section("Figures", |section| {
+            section.table(table);
+        });
+        window.show(Shown::default().html("/", report.to_html()).json("/status.json", json).with(
+            "/metrics",
+            metrics::KIND,
+            metrics::text(status),
+        ));
+    }
+}
+
+/// One line for somebody who waits.
+fn line(status: &Status, rate: f64) -> String {
+    let failures: u64 = status.tally.reasons.values().sum();
+    let dropped: u64 = status.tally.dropped.values().sum();
+    let fresh =
+        status.freshness_estimate.map_or("—".to_owned(), |f| format!("{:.0}%", 100.0 * f));
+    format!(
+        "{} fetches ({rate:.1}/s, {:.0}% of the budget), {} of {} known pages held, {} hosts, {} \
+         active, {} requests under way, {failures} failed, {dropped} dropped, {fresh} fresh",
+        status.tally.all_fetches(),
+        100.0 * rate / status.budget_per_s.max(f64::MIN_POSITIVE),
+        status.tally.held,
+        status.pages,
+        status.hosts,
+        status.active_hosts,
+        status.requests
+    )
 }
 
 impl Watch for View {
@@ -62,27 +107,30 @@ impl Watch for View {
 
     fn tick(&mut self, crawl: &Crawl, _: Time) {
         let status = crawl.status();
+        self.publish(&status);
         if let Some(bar) = self.bar.clone() {
-            let line = self.line(&status);
-            bar.set_message(line);
+            let rate = self.rate(&status);
+            bar.set_message(line(&status, rate));
             bar.tick();
-        } else if self.last_line.elapsed() >= PLAIN_EVERY {
+        } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            eprintln!("{}", self.line(&status));
+            let rate = self.rate(&status);
+            let figures = [
+                ("fetches", status.tally.all_fetches().into()),
+                ("fetches_per_s", rate.into()),
+                ("status", serde_json::to_value(&status).unwrap_or_default()),
+            ];
+            self.log.say("progress", &line(&status, rate), &figures);
         }
     }
 
     fn disk(&mut self, is_full: bool) {
-        let what = if is_full {
-            "the disk is full: the crawl pauses, and goes on by itself once there is room"
+        let (event, message) = if is_full {
+            let pauses = "the disk is full: the crawl pauses, and goes on once there is room";
+            ("disk-full", pauses)
         } else {
-            "there is room on the disk again: the crawl goes on"
+            ("disk-free", "there is room on the disk again: the crawl goes on")
         };
-        eprintln!("tidewatch: {what}");
+        self.log.say(event, &format!("tidewatch: {message}"), &[]);
     }
-}
-
-/// What a crawl has come to.
-pub(super) fn summary(crawl: &Crawl) -> String {
-    crate::status::text(&crawl.status())
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tidewatch_core::FetchKind;
+use tidewatch_crawler::Status;
+use tidewatch_lab::{Bounds, Measures};
 use tidewatch_report::{Axis, BarChart, Cell, Column, Report, Table, Tile};
-
-use super::tally::Tally;
 
 /// Why there is no price to print.
 const NO_PRICE: &str = "this policy sets no price";
@@ -24,20 +24,21 @@ pub(super) struct Summary {
     pub(super) speed: f64,
     /// Fetches allowed per real second.
     pub(super) budget_per_s: f64,
-    pub(super) hosts: usize,
-    pub(super) pages_known: usize,
-    pub(super) pages_held: usize,
+    pub(super) hosts: u32,
+    pub(super) pages_known: u32,
+    pub(super) pages_held: u64,
     pub(super) fetches: BTreeMap<&'static str, u64>,
     pub(super) requests: u64,
     pub(super) requests_per_s: f64,
     pub(super) bytes: u64,
-    /// Requests by status; `none` for requests without a reply.
+    /// Pages by the status of their answer.
     pub(super) statuses: BTreeMap<String, u64>,
     pub(super) redirects: u64,
-    pub(super) failures: BTreeMap<&'static str, u64>,
+    pub(super) gone: u64,
+    pub(super) failures: BTreeMap<String, u64>,
     pub(super) disallowed: u64,
-    pub(super) idle: u64,
-    pub(super) crowded: u64,
+    /// Addresses and pages left out, by reason.
+    pub(super) dropped: BTreeMap<String, u64>,
     /// Share of the copies that are up to date right now.
     pub(super) fresh_now: Option<f64>,
     pub(super) freshness: Option<f64>,
@@ -54,20 +55,34 @@ pub(super) struct Summary {
 
 impl Summary {
     /// Takes over what was counted.
-    pub(super) fn count(&mut self, tally: &Tally) {
-        let kinds = FetchKind::ALL.iter().zip(tally.fetches);
-        self.fetches = kinds.map(|(kind, n)| (kind.name(), n)).collect();
-        self.requests = tally.requests();
+    pub(super) fn count(&mut self, status: &Status) {
+        let tally = &status.tally;
+        (self.hosts, self.pages_known) = (status.hosts, status.pages);
+        self.pages_held = tally.held;
+        let fetches = |kind: &FetchKind| tally.fetches.get(kind.name()).copied().unwrap_or(0);
+        self.fetches = FetchKind::ALL.iter().map(|kind| (kind.name(), fetches(kind))).collect();
+        self.requests = tally.all_fetches() + tally.robots;
         self.requests_per_s = self.requests as f64 / self.real_s.max(f64::MIN_POSITIVE);
-        self.bytes = tally.bytes;
-        let name = |status: &Option<u16>| status.map_or("none".to_owned(), |s| s.to_string());
-        self.statuses = tally.statuses.iter().map(|(status, n)| (name(status), *n)).collect();
-        self.redirects = tally.redirects;
-        self.failures = tally.failures.clone();
-        self.disallowed = tally.disallowed_links + tally.disallowed_pages;
-        self.idle = tally.idle;
-        self.crowded = tally.crowded;
+        self.bytes = tally.body_bytes;
+        let answers = tally.statuses.iter().map(|(status, n)| (status.to_string(), *n));
+        self.statuses = answers.collect();
+        self.failures = tally.reasons.clone();
+        self.redirects = self.failures.remove("redirect").unwrap_or(0);
+        self.gone = self.failures.remove("gone").unwrap_or(0);
+        self.dropped = tally.dropped.clone();
+        self.disallowed = self.dropped.remove("disallowed").unwrap_or(0);
         self.price_note = Some(NO_PRICE);
+    }
+
+    /// Takes over the referee's verdict.
+    pub(super) fn judge(&mut self, measures: &Measures, bounds: &Bounds) {
+        self.freshness = measures.freshness;
+        self.age_s = measures.age_s;
+        self.profit_per_s = measures.profit_per_s;
+        self.profit_bound_per_s = bounds.profit_per_s;
+        self.served_per_s = measures.served_per_s;
+        self.clicks_per_s = bounds.clicks_per_s;
+        self.coverage = measures.coverage;
     }
 
     pub(super) fn to_json(&self) -> serde_json::Result<String> {
@@ -137,22 +152,14 @@ impl Summary {
             Cell::count(self.redirects),
             "fetches that were sent to another address",
         ));
-        let failures: Vec<_> =
-            self.failures.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
-        rows.push(row("failures", Cell::count(self.failures.values().sum()), &failures.join(", ")));
+        rows.push(row("gone", Cell::count(self.gone), "pages that were no more"));
+        rows.push(row("failures", sum(&self.failures), &listed(&self.failures)));
         rows.push(row(
             "disallowed",
             Cell::count(self.disallowed),
             "links and pages left alone because of robots.txt",
         ));
-        rows.push(row(
-            "lapsed",
-            Cell::count(self.idle + self.crowded),
-            &format!(
-                "allowances: nothing due on an open host {}, too much under way {}",
-                self.idle, self.crowded
-            ),
-        ));
+        rows.push(row("dropped", sum(&self.dropped), &listed(&self.dropped)));
         rows
     }
 
@@ -220,6 +227,15 @@ impl Summary {
     }
 }
 
+fn sum(counts: &BTreeMap<String, u64>) -> Cell {
+    Cell::count(counts.values().sum())
+}
+
+fn listed(counts: &BTreeMap<String, u64>) -> String {
+    let counts: Vec<_> = counts.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
+    counts.join(", ")
+}
+
 /// A span for people: `4 h 12 min`, `12 min 3 s`, `7.5 s`.
 fn span(seconds: f64) -> String {
     let whole = seconds.round() as u64;
@@ -246,7 +262,16 @@ mod tests {
     #[test]
     fn every_form_says_that_there_is_no_price() {
         let mut summary = Summary { real_s: 1.0, ..Summary::default() };
-        summary.count(&Tally::default());
+        summary.count(&Status {
+            policy: String::new(),
+            budget_per_s: 1.0,
+            pages: 0,
+            hosts: 0,
+            active_hosts: 0,
+            requests: 0,
+            freshness_estimate: None,
+            tally: tidewatch_crawler::Tally::default(),
+        });
         assert!(summary.table().to_text(200).contains(NO_PRICE));
         assert!(summary.report().to_html().contains(NO_PRICE));
         let json: serde_json::Value = serde_json::from_str(&summary.to_json().unwrap()).unwrap();

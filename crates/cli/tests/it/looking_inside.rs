@@ -32,7 +32,7 @@ fn parse_shows_links_feeds_and_sitemaps() {
         r#""title":"T""#,
         r#""url":"http://h/b?x","anchor":"to b","position":0"#,
         r#""nofollow":true"#,
-        r#""text":"Some text\nto b""#,
+        r#""text":"T\nSome text\nto b""#,
         r#""method":"get""#,
     ] {
         assert!(json.contains(part), "{part} in {json}");

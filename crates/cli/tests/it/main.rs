@@ -4,9 +4,12 @@
 
 mod bad_tables;
 mod bad_traces;
+mod crawls;
 mod diff;
 mod golden;
+mod kill;
 mod lab;
+mod living;
 mod looking_inside;
 mod rank;
 mod science;

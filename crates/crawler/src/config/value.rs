@@ -1,5 +1,7 @@
 //! Values of settings, to and from TOML.
 
+use std::time::Duration;
+
 use tidewatch_core::{Rate, Span};
 use toml::Value;
 
@@ -44,6 +46,19 @@ impl Setting for Span {
 
     fn show(&self) -> String {
         format!("\"{self}\"")
+    }
+}
+
+impl Setting for Duration {
+    fn read(&mut self, value: &Value) -> Result<(), &'static str> {
+        let mut span = Span::ZERO;
+        span.read(value)?;
+        *self = Duration::from_micros(span.as_micros());
+        Ok(())
+    }
+
+    fn show(&self) -> String {
+        Span::from_micros(u64::try_from(self.as_micros()).unwrap_or(u64::MAX)).show()
     }
 }
 

@@ -1,7 +1,11 @@
 //! Crawls without a network: a small web that answers jobs on its own clock.
 #![allow(clippy::unwrap_used)]
 
-mod live;
+mod hygiene;
+mod isolation;
+mod living;
+mod politeness;
+mod snapshots;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,6 +25,7 @@ const TOOK: Span = Span::from_micros(50_000);
 fn config() -> Config {
     let mut config = Config { budget: Rate::per_second(20.0).unwrap(), ..Config::default() };
     config.politeness.least_gap = Span::SECOND;
+    config.probe_pages = 0;
     config
 }
 
@@ -79,6 +84,8 @@ fn answer(job: &Job, now: Time) -> Report {
                 host: *host,
                 page: *page,
                 came: Came::Content(Box::new(content)),
+                status: Some(200),
+                body_bytes: 10,
                 packed: Some(pack(url, number.as_bytes())),
                 unix_micros: START,
                 took: TOOK,
@@ -89,6 +96,16 @@ fn answer(job: &Job, now: Time) -> Report {
 
 /// Runs a crawl until `end` and returns the pages reported stored, in order.
 fn run(crawl: &mut Crawl, begin: Time, end: Time) -> Vec<PageId> {
+    run_on(crawl, begin, end, answer)
+}
+
+/// The same on another web.
+fn run_on(
+    crawl: &mut Crawl,
+    begin: Time,
+    end: Time,
+    answer: impl Fn(&Job, Time) -> Report,
+) -> Vec<PageId> {
     let mut ends: BTreeMap<(Time, u32), Job> = BTreeMap::new();
     let (mut now, mut serial, mut stored) = (begin, 0, Vec::new());
     while now < end {
@@ -105,7 +122,7 @@ fn run(crawl: &mut Crawl, begin: Time, end: Time) -> Vec<PageId> {
             Some(entry) if entry.key().0 <= wait => {
                 now = entry.key().0;
                 let job = entry.remove();
-                stored.extend(crawl.settle(answer(&job, now), now).unwrap());
+                stored.extend(crawl.settle(answer(&job, now), now).unwrap().held());
             }
             _ => now = wait,
         }
@@ -138,7 +155,7 @@ fn a_crawl_finds_every_page_it_may_and_keeps_each_readable() {
         assert_eq!(record.message().1, number.as_bytes(), "{page:?}");
     }
     assert!(check(&archive).unwrap().is_good());
-    assert!(crawl.tally().reasons["disallowed"] > 0);
+    assert!(crawl.tally().dropped["disallowed"] > 0);
     assert!(crawl.tally().changes > 0, "the front pages change");
 }
 

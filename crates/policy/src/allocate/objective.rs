@@ -8,7 +8,7 @@
 use tidewatch_math::special::{g, g_inv};
 
 /// What the allocation makes best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Objective {
     /// Most Σ w·F, F = (1 − e⁻ʳ)/r, r = λ/f: pages fetched at even intervals \[CGM03\].
     Freshness,

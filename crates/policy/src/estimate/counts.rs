@@ -8,7 +8,7 @@ use tidewatch_math::special::{gamma_p_inv, gamma_q_inv};
 const SHORTEST: f64 = 0.05;
 
 /// All that the O(1) estimators remember of a page.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
     visits: u64,
     changes: u64,

@@ -13,7 +13,7 @@ fn open(dir: &Path) -> Store {
 }
 
 fn host(origin: &str) -> HostRow {
-    HostRow { origin: origin.into(), robots: None }
+    HostRow { origin: origin.into(), robots: None, absent: None }
 }
 
 fn add_page(store: &mut Store, batch: &mut Batch, number: u32) -> PageId {
@@ -49,7 +49,7 @@ fn what_was_committed_is_there_again() {
     assert_eq!(store.tables().copy(PageId(7)).unwrap(), Some(copy));
     assert_eq!(store.tables().host(HostId(0)).unwrap(), Some(host("https://a.example")));
     assert_eq!(store.tables().meta("epoch").unwrap(), Some(vec![1, 2, 3]));
-    let tape: Result<Vec<Input>, _> = store.tape().collect();
+    let tape: Result<Vec<Input>, _> = store.tape(0).collect();
     assert_eq!(tape.unwrap(), [Input::Host, Input::Resumed { at: Time::ZERO }, Input::Host]);
 }
 

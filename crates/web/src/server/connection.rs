@@ -93,6 +93,8 @@ async fn answer(
         status: reply.status,
         served: reply.served,
         bytes: reply.body.len() as u64,
+        is_conditional: asked.if_none_match.is_some() || asked.if_modified_since.is_some(),
+        retry_after_s: reply.get("retry-after").and_then(|seconds| seconds.parse().ok()),
     });
     Ok(response(reply))
 }

@@ -39,6 +39,10 @@ pub struct Logged {
     pub served: Served,
     /// Bytes of the reply's body.
     pub bytes: u64,
+    /// Whether the client asked only for what differs from its copy.
+    pub is_conditional: bool,
+    /// Seconds that the reply asks to stay away.
+    pub retry_after_s: Option<u64>,
 }
 
 /// One connection.

@@ -1,5 +1,6 @@
-//! The demo's live page in a browser.
+//! A few documents over HTTP, renewed while someone may be reading them.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,42 +19,66 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Browsers at once; more are turned away.
+/// Readers at once; more are turned away.
 const CONNECTIONS: usize = 64;
 /// Patience with one connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Seconds after which the page asks for itself again.
+/// Seconds after which a page in a browser asks for itself again.
 const REFRESH: &str = "1";
 
-/// What the page shows, in both its forms.
+/// What is shown, by path.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
-    pub(super) html: Bytes,
-    pub(super) json: Bytes,
+pub(crate) struct Shown(BTreeMap<&'static str, (&'static str, Bytes)>);
+
+impl Shown {
+    /// Adds a document of a media type.
+    pub(crate) fn with(
+        mut self,
+        path: &'static str,
+        kind: &'static str,
+        body: impl Into<Bytes>,
+    ) -> Self {
+        self.0.insert(path, (kind, body.into()));
+        self
+    }
+
+    /// Adds a page for people.
+    pub(crate) fn html(self, path: &'static str, body: String) -> Self {
+        self.with(path, "text/html; charset=utf-8", body)
+    }
+
+    /// Adds figures for programs.
+    pub(crate) fn json(self, path: &'static str, body: String) -> Self {
+        self.with(path, "application/json", body)
+    }
 }
 
-/// A page that is being served; dropping it ends the serving.
-pub(super) struct StatusPage {
-    pub(super) address: SocketAddr,
+/// Documents that are being served; dropping it ends the serving.
+pub(crate) struct Window {
+    pub(crate) address: SocketAddr,
     shown: watch::Sender<Arc<Shown>>,
     _tasks: JoinSet<()>,
 }
 
-impl StatusPage {
-    /// Begins to serve.
-    pub(super) async fn start(address: SocketAddr) -> Result<Self> {
-        let listener = TcpListener::bind(address).await.with_context(|| {
-            format!("cannot serve the status page on {address} (--listen takes another address)")
+impl Window {
+    /// Begins to serve. Must be called within a runtime.
+    pub(crate) fn open(address: SocketAddr) -> Result<Self> {
+        let bound = std::net::TcpListener::bind(address).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            TcpListener::from_std(listener)
+        });
+        let listener = bound.with_context(|| {
+            format!("cannot serve the figures on {address} (--listen takes another address)")
         })?;
-        let address = listener.local_addr().context("cannot tell the status page's address")?;
+        let address = listener.local_addr().context("cannot tell the address that is served")?;
         let (shown, watched) = watch::channel(Arc::default());
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, watched));
-        Ok(StatusPage { address, shown, _tasks: tasks })
+        Ok(Window { address, shown, _tasks: tasks })
     }
 
     /// Shows something else from now on.
-    pub(super) fn show(&self, shown: Shown) {
+    pub(crate) fn show(&self, shown: Shown) {
         self.shown.send_replace(Arc::new(shown));
     }
 }
@@ -85,20 +110,18 @@ async fn serve(stream: TcpStream, shown: watch::Receiver<Arc<Shown>>) {
         .header_read_timeout(PATIENCE)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
-    // A browser that went away is no concern of ours.
+    // A reader that went away is no concern of ours.
     let _ = tokio::time::timeout(PATIENCE, serving).await;
 }
 
 fn reply(request: &Request<Incoming>, shown: &Shown) -> Response<Full<Bytes>> {
-    let (status, kind, body) = match request.uri().path() {
-        "/" => (200, "text/html; charset=utf-8", shown.html.clone()),
-        "/status.json" => (200, "application/json", shown.json.clone()),
-        _ => (
-            404,
-            "text/plain; charset=utf-8",
-            Bytes::from_static(b"There is only / and /status.json here.\n"),
-        ),
-    };
+    let found = shown.0.get(request.uri().path()).cloned();
+    let status = if found.is_some() { 200 } else { 404 };
+    let (kind, body) = found.unwrap_or_else(|| {
+        let paths: Vec<_> = shown.0.keys().copied().collect();
+        let text = format!("There is only {} here.\n", paths.join(", "));
+        ("text/plain; charset=utf-8", text.into())
+    });
     let reply = Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, kind)

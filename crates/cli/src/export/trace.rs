@@ -1,0 +1,132 @@
+//! A crawl's history as a trace: the web as far as the crawl saw it.
+//!
+//! A page is born when it was first known and dies when it was found gone; a
+//! link appears when a copy first shows it and disappears with the first copy
+//! that does not; a page changes when a visit saw that it had. So everything is
+//! as late as the visit that told it, and what no visit saw is not there.
+
+use anyhow::Result;
+use rustc_hash::FxHashMap;
+use tidewatch_core::{InterestKind, PageId, Time};
+use tidewatch_frontier::tape::{Came, Input};
+use tidewatch_store::Store;
+use tidewatch_trace::{Change, Count, Host, Link, Page, Trace};
+
+use super::Addresses;
+
+/// Plays the tape into a trace.
+pub(super) fn build(store: &Store) -> Result<Trace> {
+    let addresses = Addresses::of(store)?;
+    let mut rows = store.tables().pages_from(PageId(0));
+    let mut web = Seen::default();
+    for input in store.tape(0) {
+        let input = input?;
+        web.end = web.end.max(input.at().unwrap_or(web.end));
+        match input {
+            Input::Page { at, via, is_source, weight, .. } => {
+                let Some(row) = rows.next() else { continue };
+                let (page, row) = row?;
+                let host = web.host(addresses.origin(row.host)?);
+                web.trace.pages.push(Page {
+                    id: u64::from(page.0),
+                    url: addresses.url(&row)?.into(),
+                    host,
+                    born: at,
+                    died: None,
+                    is_source,
+                    weight,
+                    is_seed: via.is_none(),
+                });
+            }
+            Input::Fetched(fetched) => web.fetched(fetched.page, fetched.at, fetched.outcome),
+            Input::Log(log) => {
+                for row in log {
+                    let (page, at, count) = (row.page.0, row.at, row.count);
+                    let table = match row.kind {
+                        InterestKind::Click => &mut web.trace.clicks,
+                        InterestKind::View => &mut web.trace.views,
+                    };
+                    table.get_or_insert_default().push(Count { page, at, count });
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(web.finish())
+}
+
+#[derive(Default)]
+struct Seen {
+    trace: Trace,
+    hosts: FxHashMap<String, u32>,
+    /// Links shown now, by source: the page they lead to and since when.
+    shown: FxHashMap<u32, FxHashMap<u32, Time>>,
+    end: Time,
+}
+
+impl Seen {
+    fn host(&mut self, origin: &str) -> u32 {
+        let name = origin.split_once("://").map_or(origin, |(_, name)| name);
+        let next = self.trace.hosts.len() as u32;
+        let host = *self.hosts.entry(name.to_owned()).or_insert(next);
+        if host == next {
+            self.trace.hosts.push(Host { name: name.into(), max_rate: None });
+        }
+        host
+    }
+
+    fn fetched(&mut self, page: PageId, at: Time, came: Came) {
+        match came {
+            Came::Gone => {
+                let died = &mut self.trace.pages[page.index()].died;
+                *died = died.or(Some(at));
+            }
+            Came::Failed(_) => {}
+            Came::Content { changed, links, .. } => {
+                // It was gone for a while, which a trace cannot say.
+                self.trace.pages[page.index()].died = None;
+                if changed == Some(true) {
+                    let changes = self.trace.changes.get_or_insert_default();
+                    changes.push(Change { page: page.0, at });
+                }
+                let shown = self.shown.entry(page.0).or_default();
+                let now: FxHashMap<u32, Time> = links
+                    .iter()
+                    .map(|link| (link.page.0, shown.get(&link.page.0).copied().unwrap_or(at)))
+                    .collect();
+                let before = std::mem::replace(shown, now);
+                let now = &self.shown[&page.0];
+                let ended = before.iter().filter(|(to, _)| !now.contains_key(to));
+                let ended = ended.map(|(&to, &appears)| (to, appears)).collect::<Vec<_>>();
+                for (to, appears) in ended {
+                    self.link(page.0, to, appears, Some(at));
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, source: u32, page: u32, appears: Time, disappears: Option<Time>) {
+        // A link of no duration, or to a page that became known later than it, says nothing.
+        let appears = appears.max(self.trace.pages[page as usize].born);
+        if disappears.is_none_or(|end| end > appears) {
+            self.trace.links.push(Link { source, page, appears, disappears });
+        }
+    }
+
+    fn finish(mut self) -> Trace {
+        for (source, links) in std::mem::take(&mut self.shown) {
+            for (page, appears) in links {
+                self.link(source, page, appears, None);
+            }
+        }
+        self.trace.name = "crawl".into();
+        self.trace.duration = self.end.since(Time::ZERO);
+        self.trace.note = Some("A crawl as it saw the web; times are those of its visits.".into());
+        for page in &mut self.trace.pages {
+            // Found gone at the very moment that it became known: never there.
+            page.died = page.died.filter(|&died| died > page.born);
+        }
+        self.trace.arrange();
+        self.trace
+    }
+}

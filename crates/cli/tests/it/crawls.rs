@@ -1,0 +1,119 @@
+//! A crawl from outside: what it says, what it leaves, what it refuses.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::living::Living;
+use crate::tool::{Folder, rows};
+
+const CRAWL: &str = "crawl seeds --dir crawl --config crawl.toml --budget 2000/s";
+
+fn get(at: SocketAddr, path: &str) -> String {
+    let mut socket = TcpStream::connect(at).unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_crawl_shows_its_figures_while_it_runs_and_exports_what_it_knows() {
+    let living = Living::serve(8, 12);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = free.local_addr().unwrap();
+    drop(free);
+    let crawl = Command::new(env!("CARGO_BIN_EXE_tidewatch"))
+        .args(format!("{CRAWL} --for 5s --listen {at} --log-json").split(' '))
+        .current_dir(living.folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let metrics = get(at, "/metrics");
+    assert!(metrics.starts_with("HTTP/1.1 200") && metrics.contains("version=0.0.4"), "{metrics}");
+    for line in ["tidewatch_hosts_known 8", "tidewatch_responses_total{status=\"200\"} "] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    assert!(get(at, "/status.json").contains("\"policy\": \"cgm\""));
+    assert!(get(at, "/").contains("pages held"));
+    let busy = living.folder.run("status --dir crawl --json").ok();
+    assert!(busy.contains("\"tally\""), "status can be asked for while it runs");
+    let second = living.folder.run(&format!("{CRAWL} --for 1s"));
+    assert!(second.code == 1 && second.err.contains("in use by another"), "{}", second.err);
+    let done = crawl.wait_with_output().unwrap();
+    assert!(done.status.success());
+    let log = String::from_utf8(done.stderr).unwrap();
+    let first: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!(first["event"], "ready");
+    exports(&living.folder);
+}
+
+fn exports(folder: &Folder) {
+    folder.run("export pages --dir crawl -o pages.csv").ok();
+    let pages = rows(&folder.read("pages.csv"));
+    assert!(pages.len() >= 8 * 12, "{} pages", pages.len());
+    assert!(pages.iter().filter(|row| row[6] == "200").count() >= 8 * 12);
+    folder.run("export links --dir crawl -o links.parquet").ok();
+    assert!(std::fs::read(folder.path().join("links.parquet")).unwrap().starts_with(b"PAR1"));
+    folder.run("export observations --dir crawl -o visits.csv").ok();
+    let visits = rows(&folder.read("visits.csv"));
+    assert!(visits.len() >= 8 * 12, "{} visits", visits.len());
+    folder.run("export trace --dir crawl -o trace").ok();
+    let compared = folder.run("lab compare --trace trace --policies bfs,uniform --budget 100").ok();
+    assert!(compared.contains("uniform"), "{compared}");
+    let wrong = folder.run("export pages --dir crawl -o pages.xls");
+    assert!(wrong.code == 1 && wrong.err.contains(".csv or .parquet"), "{}", wrong.err);
+    let none = folder.run("export pages --dir nothing -o pages.csv");
+    assert!(none.code == 1 && none.err.contains("holds no crawl"), "{}", none.err);
+}
+
+#[test]
+fn what_cannot_be_crawled_is_told_in_a_sentence() {
+    let folder = Folder::with(&[
+        ("bad.toml", "[politeness]\nleast_gab = \"1s\"\n"),
+        ("hosts.toml", "[network]\nhosts_file = \"hosts\"\n"),
+        ("hosts", "nonsense\n"),
+        ("proxy.toml", "[network]\nproxy = \"nonsense\"\n"),
+        ("seeds", "http://a.example/\nhttp://[/\n"),
+        ("other/file", "mine"),
+        ("old/format", "1\n"),
+        ("torn/status.json", "{\"policy\": "),
+    ]);
+    let refuse = |args: &str, parts: &[&str]| {
+        let run = folder.run(args);
+        assert_eq!(run.code, 1, "{args}: {}{}", run.out, run.err);
+        assert_eq!(run.err.trim_end().lines().count(), 1, "{args}: {}", run.err);
+        for part in parts {
+            assert!(run.err.contains(part), "{args}: {part} in {}", run.err);
+        }
+    };
+    refuse("crawl ht!tp://x --dir d", &["the seed ht!tp://x", "neither a file nor a good URL"]);
+    refuse("crawl seeds --dir d", &["seeds, line 2"]);
+    refuse("crawl --dir d", &["knows no page yet", "name a seed"]);
+    refuse("crawl http://a.example/ --dir d --config bad.toml", &["politeness.least_gap"]);
+    refuse("crawl http://a.example/ --dir d --config hosts.toml", &["hosts_file", "line 1"]);
+    refuse("crawl http://a.example/ --dir d --config proxy.toml", &["network.proxy", "host:port"]);
+    refuse("crawl http://a.example/ --dir other", &["holds other files and no crawl"]);
+    refuse("crawl http://a.example/ --dir seeds", &["seeds"]);
+    refuse("crawl http://a.example/ --dir old", &["format 1", "reads format"]);
+    refuse("crawl http://a.example/ --dir d --listen 192.0.2.1:80 --for 1s", &["--listen"]);
+    refuse("status --dir nowhere", &["holds no crawl"]);
+    refuse("status --dir torn", &["status.json are damaged"]);
+    assert_eq!(folder.read("other/file"), "mine", "nothing is lost");
+}
+
+#[test]
+fn a_crawl_without_a_network_says_why_and_loses_nothing() {
+    let folder = Folder::with(&[
+        ("crawl.toml", "[network]\nhosts_file = \"hosts\"\n[politeness]\nallow_private = true\n"),
+        ("hosts", "127.0.0.1:9 nobody.example\n"),
+    ]);
+    let out = folder.run("crawl http://nobody.example/ --dir d --config crawl.toml --for 1s").ok();
+    assert!(out.contains("connect"), "{out}");
+    let status = folder.run("status --dir d --json").ok();
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!((&status["pages"], &status["tally"]["held"]), (&1.into(), &0.into()));
+}

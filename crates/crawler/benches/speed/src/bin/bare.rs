@@ -1,0 +1,67 @@
+//! The least that fetching a web and reading its links costs: hyper, lol_html and a hash set,
+//! one connection a host, nothing kept: `bare PORT HOSTS`. Prints the pages fetched.
+
+use std::collections::{HashSet, VecDeque};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper::{Request, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use lol_html::{HtmlRewriter, Settings, element};
+use tokio::net::TcpStream;
+
+fn links(body: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    let settings = Settings {
+        element_content_handlers: vec![element!("a[href]", |a| {
+            found.extend(a.get_attribute("href"));
+            Ok(())
+        })],
+        ..Settings::new()
+    };
+    let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
+    rewriter.write(body).expect("pages of our own");
+    rewriter.end().expect("pages of our own");
+    found
+}
+
+async fn crawl(host: String) -> usize {
+    let socket = TcpStream::connect(&host).await.expect("the server runs");
+    socket.set_nodelay(true).expect("a socket");
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(socket)).await.expect("a connection");
+    tokio::spawn(connection);
+    let mut seen: HashSet<String> = HashSet::from(["/".to_owned()]);
+    let mut queue = VecDeque::from(["/".to_owned()]);
+    let mut pages = 0;
+    while let Some(path) = queue.pop_front() {
+        sender.ready().await.expect("a connection");
+        let request = Request::get(&path).header("host", &host).body(Empty::<Bytes>::new());
+        let answer = sender.send_request(request.expect("a request")).await.expect("an answer");
+        let body = answer.into_body().collect().await.expect("a body").to_bytes();
+        pages += 1;
+        for link in links(&body) {
+            if !seen.contains(&link) {
+                seen.insert(link.clone());
+                queue.push_back(link);
+            }
+        }
+    }
+    pages
+}
+
+#[tokio::main]
+async fn main() {
+    let mut args = std::env::args().skip(1);
+    let port = args.next().expect("a port");
+    let hosts: usize = args.next().and_then(|n| n.parse().ok()).expect("a number of hosts");
+    let mut tasks = tokio::task::JoinSet::new();
+    for host in 1..=hosts {
+        tasks.spawn(crawl(format!("127.0.1.{host}:{port}")));
+    }
+    let mut pages = 0;
+    while let Some(done) = tasks.join_next().await {
+        pages += done.expect("no panic");
+    }
+    println!("{pages}");
+}
