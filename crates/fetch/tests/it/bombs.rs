@@ -2,10 +2,9 @@
 
 use std::time::Instant;
 
-use crate::{
-    server::{Server, answer, get},
-    shared,
-};
+use tidewatch_testing::{memory::extra_kib, suites as shared};
+
+use crate::server::{Server, answer, get};
 
 /// The file, the encoding it is served with (none: the file is the whole answer), the end.
 const BOMBS: [(&str, Option<&str>, &str); 11] = [
@@ -55,4 +54,33 @@ async fn an_answer_that_looks_like_a_record_is_one_body() {
     let server = Server::start(move |_| bytes.clone()).await;
     let fetched = get(&server.fetcher(), "http://a.example/").await;
     assert!(!fetched.response().unwrap().head.windows(5).any(|window| window == b"WARC/"));
+}
+
+/// More than any answer may take.
+const MOST_KIB: u64 = 64 * 1024;
+
+/// A server is in the same process, so what it has at hand counts as there before.
+#[test]
+fn no_answer_takes_more_memory_than_it_may() {
+    let mut failures = Vec::new();
+    for (name, encoding, _) in BOMBS {
+        let prepare = || {
+            let bytes = shared::bytes(&format!("bombs/{name}")).unwrap_or_default();
+            let head = encoding.map(|encoding| format!("Content-Encoding: {encoding}\r\n"));
+            let bytes = head.map_or(bytes.clone(), |head| answer("200 OK", &head, &bytes));
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            let server = runtime.block_on(Server::start(move |_| bytes.clone()));
+            let fetcher = server.fetcher();
+            (runtime, server, fetcher)
+        };
+        let test = "bombs::no_answer_takes_more_memory_than_it_may";
+        let kib = extra_kib(test, name, prepare, |(runtime, _server, fetcher)| {
+            runtime.block_on(get(&fetcher, "http://a.example/"));
+        });
+        eprintln!("{name}: {kib:?} KiB");
+        if kib.is_some_and(|kib| kib > MOST_KIB) {
+            failures.push(format!("{name} took {kib:?} KiB"));
+        }
+    }
+    shared::judge("bombs fetched", BOMBS.len(), &failures);
 }

@@ -7,6 +7,5 @@ mod exchange;
 mod limits;
 mod redirects;
 mod server;
-mod shared;
 mod ssrf;
 mod tls;

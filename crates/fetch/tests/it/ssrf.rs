@@ -6,11 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_fetch::{Config, Fetcher, Purpose, Request, Table, Validators, address};
+use tidewatch_testing::suites as shared;
 
-use crate::{
-    server::{Detour, PUBLIC, Server, answer},
-    shared,
-};
+use crate::server::{Detour, PUBLIC, Server, answer};
 
 const START: &str = "start.example";
 

@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use tidewatch_parse::{Refused, feed::Feed, sitemap::Sitemap};
-
-use crate::shared;
+use tidewatch_core::url::Base;
+use tidewatch_parse::fragments::{Shingling, fragments};
+use tidewatch_parse::links::Links;
+use tidewatch_parse::robots::Robots;
+use tidewatch_parse::{Refused, charset, feed::Feed, html, sitemap::Sitemap};
+use tidewatch_testing::{memory::extra_kib, suites as shared};
 
 /// Far more than any of them needs, on a slow and busy machine.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,4 +55,39 @@ fn own_bombs() {
         let _ = Sitemap::parse(text.as_bytes(), None);
     }
     assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+}
+
+/// More than any document may take beyond its own bytes.
+const MOST_KIB: u64 = 64 * 1024;
+
+/// Reads a document in every way that its bytes could be taken for.
+fn read_all(bytes: &[u8]) {
+    let _ = Feed::parse(bytes, None);
+    let _ = Sitemap::parse(bytes, None);
+    let robots = Robots::parse(bytes, "Tidewatch");
+    robots.allows(&"/a".repeat(2000));
+    let text = charset::decode(bytes, None).text;
+    let mut links = Links::new("Tidewatch");
+    html::scan(&text, &mut links);
+    let page = links.finish(&Base::parse("http://a.example/").unwrap());
+    assert!(page.links.len() <= 1000);
+    fragments(&text, Shingling::default());
+}
+
+#[test]
+fn no_document_takes_more_memory_than_it_may() {
+    let (mut failures, mut count) = (Vec::new(), 0);
+    for path in shared::files("bombs") {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let test = "bombs::no_document_takes_more_memory_than_it_may";
+        let started = Instant::now();
+        let read = || std::fs::read(&path).unwrap();
+        let Some(kib) = extra_kib(test, &name, read, |bytes| read_all(&bytes)) else { continue };
+        count += 1;
+        eprintln!("{name}: {kib} KiB, {:.1?}", started.elapsed());
+        if kib > MOST_KIB {
+            failures.push(format!("{name} took {kib} KiB"));
+        }
+    }
+    shared::judge("bombs read", count, &failures);
 }

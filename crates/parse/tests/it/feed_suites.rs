@@ -8,7 +8,7 @@ use tidewatch_parse::{
     feed::{Entry, Feed, FeedLink, Format},
 };
 
-use crate::shared;
+use tidewatch_testing::suites as shared;
 
 /// The bar: links and dates as expected in this share of the feeds that can be read.
 const BAR: f64 = 0.98;

@@ -6,7 +6,7 @@ use tidewatch_parse::{
     links::{LinkKind, Links, MAX_LINKS, Page, Region},
 };
 
-use crate::shared;
+use tidewatch_testing::suites as shared;
 
 fn read(text: &str) -> Page {
     let mut links = Links::new("Tidewatch");

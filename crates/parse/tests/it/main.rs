@@ -7,5 +7,4 @@ mod feed_suites;
 mod links;
 mod robots;
 mod robots_suites;
-mod shared;
 mod sitemaps;

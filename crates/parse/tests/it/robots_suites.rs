@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tidewatch_parse::robots::{Robots, target_of};
 
-use crate::shared;
+use tidewatch_testing::suites as shared;
 
 /// Google takes a permission for `/a/index.html` as one for `/a/`; RFC 9309 does not, and
 /// we go by what is written.

@@ -7,7 +7,7 @@ use tidewatch_parse::{
     sitemap::{Kind, MAX_URLS, Sitemap},
 };
 
-use crate::shared;
+use tidewatch_testing::suites as shared;
 
 #[test]
 fn reads_pages_indexes_lists_and_feeds() {

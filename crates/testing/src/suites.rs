@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Where a suite's file or folder lies: beside the workspace, or where
 /// `TIDEWATCH_SHARED` says.
-pub(crate) fn suite(path: &str) -> Option<PathBuf> {
+pub fn suite(path: &str) -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
     let root = std::env::var_os("TIDEWATCH_SHARED").map_or_else(|| beside.into(), PathBuf::from);
     let found = root.join("suites").join(path);
@@ -19,12 +19,12 @@ pub(crate) fn suite(path: &str) -> Option<PathBuf> {
 }
 
 /// Reads a suite's file.
-pub(crate) fn bytes(path: &str) -> Option<Vec<u8>> {
+pub fn bytes(path: &str) -> Option<Vec<u8>> {
     suite(path).map(|file| std::fs::read(file).unwrap())
 }
 
 /// All files below a suite's folder, in order of their names.
-pub(crate) fn files(folder: &str) -> Vec<PathBuf> {
+pub fn files(folder: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders: Vec<PathBuf> = suite(folder).into_iter().collect();
     while let Some(folder) = folders.pop() {
@@ -38,7 +38,7 @@ pub(crate) fn files(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Prints the count and every failure, and fails if there is one.
-pub(crate) fn judge(suite: &str, total: usize, failures: &[String]) {
+pub fn judge(suite: &str, total: usize, failures: &[String]) {
     eprintln!("{suite}: {}/{total}", total - failures.len());
     assert!(failures.is_empty(), "{suite}:\n{}", failures.join("\n"));
 }

@@ -1,0 +1,6 @@
+//! What tests of several crates share. No crate depends on it but for its tests.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+pub mod memory;
+pub mod suites;
