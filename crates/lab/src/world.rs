@@ -198,6 +198,17 @@ impl World {
         }
     }
 
+    /// How often a page changes before the end of the trace, its death included.
+    pub fn changes_of(&self, page: u32) -> u32 {
+        let end = Time::ZERO + self.trace.duration;
+        let (mut count, mut after) = (0, self.trace.pages[page as usize].born);
+        while let Some(at) = self.next_change(page, after).filter(|&at| at < end) {
+            count += 1;
+            after = at;
+        }
+        count
+    }
+
     /// The last change of a page at or before `at`, its birth included.
     pub fn last_change(&self, page: u32, at: Time) -> Time {
         let rows = self.trace.changes.as_deref().map_or(&[][..], |r| &r[self.changes.of(page)]);

@@ -12,6 +12,8 @@
 //!
 //! A page without anything to read has the identity [`EMPTY`] and an empty sketch.
 
+use memchr::memchr2;
+use memchr::memmem::Finder;
 use tidewatch_core::record::SKETCH_LEN;
 use tidewatch_core::sketch::Sketcher;
 use xxhash_rust::xxh3::xxh3_64;
@@ -119,6 +121,8 @@ struct Shingler {
     hashes: Vec<u64>,
     is_noise: Vec<bool>,
     sketcher: Sketcher,
+    /// Finds what a block without digits must have to tell an age: "an hour ago".
+    ago: Finder<'static>,
 }
 
 impl Shingler {
@@ -133,6 +137,7 @@ impl Shingler {
             hashes: Vec::new(),
             is_noise: Vec::new(),
             sketcher: Sketcher::new(shingling.hashes),
+            ago: Finder::new(noise::AGO),
         }
     }
 
@@ -143,13 +148,20 @@ impl Shingler {
     /// Hashes the block's words, noise left out.
     fn hash_words(&mut self) {
         self.hashes.clear();
-        if self.has_digit || noise::may_tell_age(&self.block) {
-            let words: Vec<&str> = self.block.split_whitespace().collect();
+        let has_noise = self.has_digit || self.ago.find(self.block.as_bytes()).is_some();
+        self.block.push_str(PADDING);
+        if has_noise {
+            let mut words = Vec::new();
+            each_word(&self.block, |word, _| words.push(word));
             noise::mark(&words, &mut self.is_noise);
             let kept = words.iter().zip(&self.is_noise).filter(|(_, noise)| !**noise);
             kept.for_each(|(word, _)| push_word(word, &mut self.hashes));
         } else {
-            self.block.split_whitespace().for_each(|word| push_word(word, &mut self.hashes));
+            let hashes = &mut self.hashes;
+            each_word(&self.block, |word, short| match short {
+                Some(packed) => hashes.push(hash_short(packed, word.len())),
+                None => push_word(word, hashes),
+            });
         }
     }
 
@@ -173,7 +185,9 @@ impl Shingler {
 impl Reader for Shingler {
     #[inline]
     fn piece(&mut self, text: &str) {
-        self.has_digit |= text.bytes().any(|b| b.is_ascii_digit());
+        // Between tags there is mostly nothing but line breaks.
+        let text = if self.block.is_empty() { text.trim_ascii_start() } else { text };
+        self.has_digit |= has_digit(text);
         if self.block.len() + text.len() <= LONGEST_BLOCK {
             self.block.push_str(text);
         } else {
@@ -221,7 +235,7 @@ impl Shingler {
             let head = &text[..limit];
             let cut = head.rfind(char::is_whitespace).filter(|&at| at > 0).unwrap_or(limit);
             self.block.push_str(&text[..cut]);
-            self.has_digit |= text[..cut].bytes().any(|b| b.is_ascii_digit());
+            self.has_digit |= has_digit(&text[..cut]);
             text = &text[cut..];
             self.end_block();
             self.has_digit = text.bytes().take(LONGEST_BLOCK).any(|b| b.is_ascii_digit());
@@ -240,15 +254,92 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 33)
 }
 
+/// Bytes looked at together: enough for the compiler to look at them at once.
+const AT_ONCE: usize = 64;
+
+#[inline]
+fn has_digit(text: &str) -> bool {
+    let any = |bytes: &[u8]| bytes.iter().fold(false, |any, b| any | b.is_ascii_digit());
+    text.as_bytes().chunks(AT_ONCE).any(any)
+}
+
+/// What must follow a text for [`each_word`] to read it eight bytes at a time.
+const PADDING: &str = "        ";
+const EIGHT: usize = PADDING.len();
+const ONES: u64 = u64::from_le_bytes([1; EIGHT]);
+const TOP_BITS: u64 = ONES << 7;
+
+/// The eight bytes at `at` as one number, the first lowest.
+#[inline]
+fn load(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().map_or(0, |&eight: &[u8; EIGHT]| u64::from_le_bytes(eight))
+}
+
+/// How many bytes come before the first space or control character: 8 if there is none.
+/// (x − 33) borrows from a byte's top bit if it is below 33 and its own top bit is not set; the
+/// lowest such bit is never wrong.
+#[inline]
+fn length(eight: u64) -> usize {
+    let low = eight.wrapping_sub(ONES * 0x21) & !eight & TOP_BITS;
+    low.trailing_zeros() as usize / 8
+}
+
+/// The words of a text that ends in [`PADDING`]: between white space and control characters. A
+/// word of at most eight bytes, all ASCII, comes with them as a number.
+#[inline]
+fn each_word<'a>(text: &'a str, mut each: impl FnMut(&'a str, Option<u64>)) {
+    let bytes = text.as_bytes();
+    let end = bytes.len() - EIGHT;
+    let mut at = 0;
+    while at < end {
+        let start = at;
+        let first = load(bytes, at);
+        let mut step = length(first);
+        let packed = if step == 0 { 0 } else { first & (u64::MAX >> (64 - 8 * step)) };
+        let mut all = packed;
+        at += step;
+        while step == EIGHT {
+            let next = load(bytes, at);
+            step = length(next);
+            all |= if step == 0 { 0 } else { next & (u64::MAX >> (64 - 8 * step)) };
+            at += step;
+        }
+        let word = &text[start..at];
+        if all & TOP_BITS != 0 {
+            word.split_whitespace().for_each(|word| each(word, None));
+        } else if !word.is_empty() {
+            each(word, (word.len() <= EIGHT).then_some(packed));
+        }
+        at += 1;
+    }
+}
+
 /// The hash of a word, or of each character where the script sets no spaces.
 #[inline]
 fn push_word(word: &str, into: &mut Vec<u64>) {
     if word.is_ascii() || !word.chars().any(stands_alone) {
-        into.push(xxh3_64(word.as_bytes()));
+        into.push(hash(word.as_bytes()));
         return;
     }
     let mut buffer = [0; 4];
-    into.extend(word.chars().map(|c| xxh3_64(c.encode_utf8(&mut buffer).as_bytes())));
+    into.extend(word.chars().map(|c| hash(c.encode_utf8(&mut buffer).as_bytes())));
+}
+
+#[inline]
+fn hash(word: &[u8]) -> u64 {
+    if word.len() > EIGHT {
+        return xxh3_64(word);
+    }
+    let mut padded = [0; EIGHT];
+    padded[..word.len()].copy_from_slice(word);
+    hash_short(u64::from_le_bytes(padded), word.len())
+}
+
+/// Up to eight bytes are one number, mixed, with their count kept apart: multiples of [`BASE`]
+/// differ in the top bit of some byte, which no two ASCII words do.
+#[inline]
+fn hash_short(packed: u64, len: usize) -> u64 {
+    mix(packed ^ BASE.wrapping_mul(len as u64))
 }
 
 /// Characters of scripts written without spaces: Thai, Lao, Burmese, Khmer, kana, Chinese.
@@ -262,7 +353,7 @@ fn stands_alone(c: char) -> bool {
 fn place(target: &str) -> &str {
     const SCRAMBLED: &str = "/cdn-cgi/l/email-protection";
     let target = target.trim();
-    let target = target.split(['?', '#']).next().unwrap_or_default();
+    let target = &target[..memchr2(b'?', b'#', target.as_bytes()).unwrap_or(target.len())];
     if target.ends_with(SCRAMBLED) { SCRAMBLED } else { target.trim_end_matches('/') }
 }
 

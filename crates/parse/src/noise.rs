@@ -9,26 +9,40 @@
 pub(crate) fn mark(words: &[&str], is_noise: &mut Vec<bool>) {
     is_noise.clear();
     is_noise.resize(words.len(), false);
-    let bare: Vec<&str> =
-        words.iter().map(|w| w.trim_matches(|c: char| !c.is_alphanumeric())).collect();
+    let bare: Vec<&str> = words.iter().map(|word| bare(word)).collect();
     if is_date_only(&bare) {
         is_noise.fill(true);
         return;
     }
+    let mut has_year = false;
     for (i, &word) in bare.iter().enumerate() {
-        is_noise[i] |= is_clock(word) || is_timestamp(word) || is_identifier(word);
+        // All noise but ages has a digit in it or beside it.
+        if word.bytes().any(|b| b.is_ascii_digit()) {
+            is_noise[i] |= is_clock(word) || is_timestamp(word) || is_identifier(word);
+            mark_counter(&bare, i, is_noise);
+            has_year |= word.len() >= 4;
+        } else if word.eq_ignore_ascii_case(AGO) {
+            mark_age(&bare, i, is_noise);
+        }
     }
-    mark_ages(&bare, is_noise);
-    mark_counters(&bare, is_noise);
-    if words.iter().any(|w| w.contains('©') || starts_with(w, "copyright") || *w == "(c)") {
+    let is_notice = |w: &&str| w.contains('©') || starts_with(w, "copyright") || **w == *"(c)";
+    if has_year && words.iter().any(is_notice) {
         mark_years(&bare, is_noise);
     }
 }
 
-/// Whether a block without digits may hold noise all the same: "an hour ago".
-pub(crate) fn may_tell_age(block: &str) -> bool {
-    block.contains("ago")
+/// A word without what stands around it.
+fn bare(word: &str) -> &str {
+    let bytes = word.as_bytes();
+    let is_plain = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    if is_plain(bytes.first()) && is_plain(bytes.last()) {
+        return word;
+    }
+    word.trim_matches(|c: char| !c.is_alphanumeric())
 }
+
+/// A block without digits may hold noise all the same if it has this: "an hour ago".
+pub(crate) const AGO: &str = "ago";
 
 fn starts_with(word: &str, prefix: &str) -> bool {
     word.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
@@ -88,23 +102,21 @@ const UNITS: [&str; 26] = [
     "w", "y",
 ];
 
-/// "3 hours ago", "an hour ago", "3h ago".
-fn mark_ages(bare: &[&str], is_noise: &mut [bool]) {
-    for (i, word) in bare.iter().enumerate() {
-        if !word.eq_ignore_ascii_case("ago") || i == 0 {
-            continue;
-        }
-        let before = bare[i - 1];
-        let digits = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let is_short =
-            !digits.is_empty() && is_number(digits) && is_any(&UNITS, &before[digits.len()..]);
-        let is_long = i > 1
-            && is_any(&UNITS, before)
-            && (is_number(bare[i - 2]) || is_any(&["a", "an", "one"], bare[i - 2]));
-        is_noise[i - 1] |= is_short || is_long;
-        if is_long {
-            is_noise[i - 2] = true;
-        }
+/// "3 hours ago", "an hour ago", "3h ago": word `i` is "ago".
+fn mark_age(bare: &[&str], i: usize, is_noise: &mut [bool]) {
+    if i == 0 {
+        return;
+    }
+    let before = bare[i - 1];
+    let digits = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_short =
+        !digits.is_empty() && is_number(digits) && is_any(&UNITS, &before[digits.len()..]);
+    let is_long = i > 1
+        && is_any(&UNITS, before)
+        && (is_number(bare[i - 2]) || is_any(&["a", "an", "one"], bare[i - 2]));
+    is_noise[i - 1] |= is_short || is_long;
+    if is_long {
+        is_noise[i - 2] = true;
     }
 }
 
@@ -135,16 +147,11 @@ const COUNTED: [&str; 24] = [
     "stars",
 ];
 
-/// "1,234 views" and "Views: 1,234".
-fn mark_counters(bare: &[&str], is_noise: &mut [bool]) {
-    for i in 1..bare.len() {
-        let (first, second) = (bare[i - 1], bare[i]);
-        if is_number(first) && is_any(&COUNTED, second) {
-            is_noise[i - 1] = true;
-        } else if is_number(second) && is_any(&COUNTED, first) {
-            is_noise[i] = true;
-        }
-    }
+/// "1,234 views" and "Views: 1,234": word `i` has the digits.
+fn mark_counter(bare: &[&str], i: usize, is_noise: &mut [bool]) {
+    let counts =
+        |j: Option<usize>| j.and_then(|j| bare.get(j)).is_some_and(|word| is_any(&COUNTED, word));
+    is_noise[i] |= is_number(bare[i]) && (counts(Some(i + 1)) || counts(i.checked_sub(1)));
 }
 
 /// Years of our time, alone or as a range.

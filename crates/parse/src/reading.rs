@@ -223,9 +223,32 @@ const DIALOGS: [&str; 7] = ["banner", "notice", "bar", "popup", "modal", "dialog
 /// Products that ask, by their name.
 const PRODUCTS: [&str; 3] = ["onetrust", "cookiebot", "usercentrics"];
 
+/// The letters of a text, a bit each, whatever their case; other bytes set bits as well.
+const fn letters(text: &[u8]) -> u32 {
+    let (mut found, mut i) = (0, 0);
+    while i < text.len() {
+        found |= 1 << (text[i] & 31);
+        i += 1;
+    }
+    found
+}
+
+/// Letters of words one of which every name of a consent dialog has.
+const TELLING: [u32; 5] = [
+    letters(b"cookie"),
+    letters(b"consent"),
+    letters(b"gdpr"),
+    letters(b"onetrust"),
+    letters(b"usercentrics"),
+];
+
 fn names_consent(class: &str) -> bool {
     // No name is shorter than "gdpr-bar", and most classes of our time are.
     if class.len() < "gdpr-bar".len() {
+        return false;
+    }
+    let has = letters(class.as_bytes());
+    if !TELLING.iter().any(|word| has & word == *word) {
         return false;
     }
     let is_in = |list: &[&str], part: &str| list.iter().any(|w| w.eq_ignore_ascii_case(part));

@@ -15,6 +15,7 @@ pub mod order;
 pub mod refresh;
 pub mod registry;
 pub mod rhythm;
+mod rounds;
 pub mod timetable;
 pub mod weight;
 

@@ -22,6 +22,7 @@ use tidewatch_core::{PageId, PageKey, Span, Time};
 
 use crate::allocate::{Objective, Pages, allocate};
 use crate::estimate::{Counts, Gamma, Member, Pool, Visit, posterior_from_sums, url_pattern};
+use crate::rounds::Rounds;
 use crate::weight::{PageInterest, WeightPrior};
 use crate::{Agenda, Choice, Gate, Policy};
 
@@ -53,8 +54,7 @@ pub struct Refresher {
     /// Pages never fetched, in the order of discovery.
     new: Agenda<u32>,
     due: Agenda<(Time, u32)>,
-    fetches: usize,
-    next_round: usize,
+    rounds: Rounds,
     now: Time,
     /// Change rates that need no estimate, per second.
     #[serde(skip)]
@@ -98,8 +98,7 @@ impl Refresher {
             pages: Vec::new(),
             new: Agenda::default(),
             due: Agenda::default(),
-            fetches: 0,
-            next_round: 0,
+            rounds: Rounds::default(),
             now: Time::ZERO,
             told: None,
         }
@@ -149,7 +148,6 @@ impl Refresher {
 
     /// Hands out the budget anew and puts every page where it now belongs.
     fn start_round(&mut self) {
-        self.next_round = self.fetches + self.pages.len();
         let live: Vec<usize> = (0..self.pages.len()).filter(|&p| !self.pages[p].is_gone).collect();
         let change_rate = self.believed_rates(&live);
         let weight: Vec<f64> = live.iter().map(|&p| self.weight(p)).collect();
@@ -228,7 +226,7 @@ impl Policy for Refresher {
                 // The first round ends when every page was visited once;
                 // whoever is told the rates need not wait.
                 if self.told.is_none() {
-                    self.next_round = self.next_round.max(self.pages.len());
+                    self.rounds.wait_for(self.pages.len());
                 }
                 if !found.is_held {
                     self.new.push(found.page.0, found.host, found.page);
@@ -236,7 +234,7 @@ impl Policy for Refresher {
             }
             Event::Held(seen) => self.note(seen),
             Event::Fetched(seen) => {
-                self.fetches += 1;
+                self.rounds.count();
                 self.note(seen);
             }
             Event::Log(rows) => self.take_log(rows),
@@ -247,7 +245,7 @@ impl Policy for Refresher {
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         self.now = now;
-        if self.fetches >= self.next_round && !self.pages.is_empty() {
+        if self.rounds.begins(self.pages.len()) {
             self.start_round();
         }
         if let Some((_, page)) = self.new.pop(now, gate) {

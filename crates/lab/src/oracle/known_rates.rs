@@ -15,11 +15,7 @@ pub fn known_rates(world: &World, objective: Objective) -> Refresher {
     for (page, row) in trace.pages.iter().enumerate() {
         let page = page as u32;
         let life = row.died.unwrap_or(end).since(row.born).seconds();
-        let (mut changes, mut after) = (0u32, row.born);
-        while let Some(at) = world.next_change(page, after).filter(|&at| at < end) {
-            changes += 1;
-            after = at;
-        }
+        let changes = world.changes_of(page);
         if changes > 0 && life > 0.0 {
             rates.insert(world.key(page), f64::from(changes) / life);
         }

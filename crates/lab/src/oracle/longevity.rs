@@ -7,12 +7,13 @@
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, PageKey, Span, Time};
+use tidewatch_core::{Event, Observation, Outcome, PageKey, Span, Time};
 use tidewatch_math::roots::{Stop, bisect};
 use tidewatch_policy::law::{LossCurve, Poisson};
 use tidewatch_policy::{Agenda, Choice, Gate, Highest, Policy};
 
 use super::Timed;
+use super::met::{Met, Upcoming};
 use crate::engine::contents::Contents;
 use crate::snapshots::{MOST_SNAPSHOTS, Seen, SnapshotWorth};
 use crate::world::World;
@@ -66,7 +67,7 @@ impl KnownLongevity {
         let pages = (0..world.len() as u32).into_par_iter().filter_map(|page| {
             let row = &world.trace().pages[page as usize];
             let life = Time::ZERO + world.trace().duration;
-            let changes = changes(world, page);
+            let changes = world.changes_of(page);
             let life = row.died.unwrap_or(life).since(row.born).seconds();
             if changes == 0 || life <= 0.0 {
                 return None;
@@ -105,16 +106,6 @@ impl KnownLongevity {
     }
 }
 
-fn changes(world: &World, page: u32) -> u32 {
-    let end = Time::ZERO + world.trace().duration;
-    let (mut count, mut after) = (0, world.trace().pages[page as usize].born);
-    while let Some(at) = world.next_change(page, after).filter(|&at| at < end) {
-        count += 1;
-        after = at;
-    }
-    count
-}
-
 impl Policy for KnownLongevity {
     fn learn(&mut self, event: &Event<'_>) {
         if let Event::Budget(rate) = event {
@@ -138,13 +129,11 @@ pub struct SeenLongevity<'w> {
     world: &'w World,
     is_holistic: bool,
     contents: Contents,
-    /// The crawler's numbers to the trace's, and back.
-    pages: Vec<u32>,
-    ids: Vec<Option<(PageId, HostId)>>,
+    met: Met,
     copies: Vec<Option<Copied>>,
     agenda: Agenda<Highest>,
-    /// Versions of all pages by time, from the end.
-    versions: Vec<(Time, u32)>,
+    /// Versions of all pages.
+    versions: Upcoming,
 }
 
 /// What has become of a copy.
@@ -160,27 +149,19 @@ impl<'w> SeenLongevity<'w> {
     /// For a run over `world`; holistic: a copy is stale or it is not.
     pub fn new(world: &'w World, is_holistic: bool) -> Self {
         let rows = world.trace().versions.iter().flat_map(|v| &v.rows);
-        let mut versions: Vec<_> = rows.map(|v| (v.at, v.page)).collect();
-        versions.sort_unstable_by(|a, b| b.cmp(a));
-        versions.dedup();
         SeenLongevity {
             world,
             is_holistic,
             contents: Contents::new(world),
-            pages: Vec::new(),
-            ids: vec![None; world.len()],
+            met: Met::new(world),
             copies: vec![None; world.len()],
             agenda: Agenda::default(),
-            versions,
+            versions: Upcoming::new(rows.map(|v| (v.at, v.page))),
         }
     }
 
     fn catch_up(&mut self, now: Time) {
-        while let Some(&(at, page)) = self.versions.last() {
-            if at > now {
-                return;
-            }
-            self.versions.pop();
+        while let Some((at, page)) = self.versions.next_by(now) {
             self.look(page, at);
         }
     }
@@ -197,13 +178,11 @@ impl<'w> SeenLongevity<'w> {
         copy.worth = copy.upto.since(copy.taken).seconds() * height - copy.area;
         self.copies[page as usize] = Some(copy);
         let value = copy.worth * self.world.trace().pages[page as usize].weight;
-        if let Some((id, host)) = self.ids[page as usize].filter(|_| value > 0.0) {
-            self.agenda.push(Highest(value), host, id);
-        }
+        self.met.enter(page, value, &mut self.agenda);
     }
 
     fn settle(&mut self, seen: &Observation<'_>) {
-        let page = self.pages[seen.page.index()];
+        let page = self.met.page(seen.page);
         match seen.outcome {
             Outcome::Gone => self.copies[page as usize] = None,
             Outcome::Failed(_) => self.look(page, seen.at),
@@ -222,9 +201,7 @@ impl Policy for SeenLongevity<'_> {
     fn learn(&mut self, event: &Event<'_>) {
         match event {
             Event::Discovered(found) => {
-                let page = self.world.page_of(found.key).expect("events name pages of the world");
-                self.pages.push(page);
-                self.ids[page as usize] = Some((found.page, found.host));
+                self.met.meet(self.world, found);
                 if !found.is_held {
                     self.agenda.push(Highest(f64::MAX), found.host, found.page);
                 }
@@ -237,7 +214,7 @@ impl Policy for SeenLongevity<'_> {
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         self.catch_up(now);
         while let Some((Highest(was), id)) = self.agenda.pop(now, gate) {
-            let page = self.pages[id.index()] as usize;
+            let page = self.met.page(id) as usize;
             let weight = self.world.trace().pages[page].weight;
             let worth = self.copies[page].map_or(f64::MAX, |copy| copy.worth * weight);
             // An entry of an earlier moment; today's is in the queue as well.

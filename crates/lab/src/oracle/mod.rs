@@ -2,6 +2,7 @@
 
 mod known_rates;
 mod longevity;
+mod met;
 mod omniscient;
 mod timed;
 

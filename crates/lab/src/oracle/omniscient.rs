@@ -1,8 +1,9 @@
 //! Omniscient: knows every page from its birth and everything that will happen to it.
 
-use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Time};
+use tidewatch_core::{Event, Observation, Outcome, Time};
 use tidewatch_policy::{Agenda, Choice, Gate, Highest, Policy};
 
+use super::met::{Met, Upcoming};
 use crate::world::World;
 
 /// Spends each fetch where it gains most, given the future.
@@ -16,14 +17,12 @@ use crate::world::World;
 pub struct Omniscient<'w> {
     world: &'w World,
     end: Time,
-    /// The crawler's numbers to the trace's, and back.
-    pages: Vec<u32>,
-    ids: Vec<Option<(PageId, HostId)>>,
+    met: Met,
     copied: Vec<Option<Time>>,
     is_gone: Vec<bool>,
     agenda: Agenda<Highest>,
-    /// Changes of all pages by time, from the end.
-    changes: Vec<(Time, u32)>,
+    /// Changes of all pages.
+    changes: Upcoming,
 }
 
 impl<'w> Omniscient<'w> {
@@ -33,14 +32,11 @@ impl<'w> Omniscient<'w> {
         let rows = trace.changes.iter().flatten().map(|c| (c.at, c.page));
         let versions = trace.versions.iter().flat_map(|v| &v.rows).map(|v| (v.at, v.page));
         let deaths = trace.pages.iter().zip(0u32..).filter_map(|(p, page)| Some((p.died?, page)));
-        let mut changes: Vec<_> = rows.chain(versions).chain(deaths).collect();
-        changes.sort_unstable_by(|a, b| b.cmp(a));
-        changes.dedup();
+        let changes = Upcoming::new(rows.chain(versions).chain(deaths));
         Omniscient {
             world,
             end: Time::ZERO + trace.duration,
-            pages: Vec::new(),
-            ids: vec![None; world.len()],
+            met: Met::new(world),
             copied: vec![None; world.len()],
             is_gone: vec![false; world.len()],
             agenda: Agenda::default(),
@@ -67,19 +63,12 @@ impl<'w> Omniscient<'w> {
     }
 
     fn push(&mut self, page: u32, now: Time) {
-        let value = self.worth(page, now);
-        if let Some((id, host)) = self.ids[page as usize].filter(|_| value > 0.0) {
-            self.agenda.push(Highest(value), host, id);
-        }
+        self.met.enter(page, self.worth(page, now), &mut self.agenda);
     }
 
     /// Changes up to `now` make copies stale and thereby worth a fetch.
     fn catch_up(&mut self, now: Time) {
-        while let Some(&(at, page)) = self.changes.last() {
-            if at > now {
-                return;
-            }
-            self.changes.pop();
+        while let Some((_, page)) = self.changes.next_by(now) {
             if self.copied[page as usize].is_some() {
                 self.push(page, now);
             }
@@ -87,7 +76,7 @@ impl<'w> Omniscient<'w> {
     }
 
     fn settle(&mut self, seen: &Observation<'_>) {
-        let page = self.pages[seen.page.index()];
+        let page = self.met.page(seen.page);
         match seen.outcome {
             Outcome::Gone => self.is_gone[page as usize] = true,
             Outcome::Fetched(_) => self.copied[page as usize] = Some(seen.at),
@@ -100,9 +89,7 @@ impl Policy for Omniscient<'_> {
     fn learn(&mut self, event: &Event<'_>) {
         match event {
             Event::Discovered(found) => {
-                let page = self.world.page_of(found.key).expect("events name pages of the world");
-                self.pages.push(page);
-                self.ids[page as usize] = Some((found.page, found.host));
+                let page = self.met.meet(self.world, found);
                 if !found.is_held {
                     self.push(page, found.at);
                 }
@@ -115,7 +102,7 @@ impl Policy for Omniscient<'_> {
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         self.catch_up(now);
         while let Some((Highest(was), id)) = self.agenda.pop(now, gate) {
-            let page = self.pages[id.index()];
+            let page = self.met.page(id);
             if self.worth(page, now) >= was {
                 return Choice::Fetch(id);
             }

@@ -11,14 +11,33 @@
 //!
 //! Both say how sure they are. Clicks vary far more than Poisson counts do, so
 //! uncertainty is measured from the clicks themselves, not taken from the law.
+//!
+//! [`Calibrator`] does the former while crawling, and [`ExpectsClicks`] is how a
+//! scheduler asks for the result.
 
+use tidewatch_core::{Event, PageId, Span};
 use tidewatch_math::special::normal_quantile;
+
+use super::outcomes::{HORIZON, Outcomes};
+
+/// Who can say what fetching a page would be worth in clicks. Every order of the frontier can
+/// ([`Ranked`](super::Ranked)).
+pub trait ExpectsClicks {
+    /// Clicks of a page over [`ExpectsClicks::horizon`] if it were fetched now, with how sure that
+    /// is; `None` until the clicks of some page fetched before are known.
+    fn expected_clicks(&self, page: PageId) -> Option<Expected>;
+
+    /// The time over which clicks are counted, from the fetch on.
+    fn horizon(&self) -> Span;
+}
 
 /// Expected clicks of a page with their 95 % interval: of the mean, not of the page's own luck.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Clicks expected over the horizon.
     pub clicks: f64,
+    /// Standard error of that.
+    pub sd: f64,
     /// Low end.
     pub low: f64,
     /// High end.
@@ -89,9 +108,9 @@ impl Isotonic {
     pub fn expect(&self, score: f64) -> Expected {
         let at = self.steps.partition_point(|step| step.from <= score).max(1) - 1;
         let step = &self.steps[at];
-        let reach = -normal_quantile(TAIL) * step.variance().sqrt();
-        let clicks = step.mean();
-        Expected { clicks, low: (clicks - reach).max(0.0), high: clicks + reach }
+        let (clicks, sd) = (step.mean(), step.variance().sqrt());
+        let reach = -normal_quantile(TAIL) * sd;
+        Expected { clicks, sd, low: (clicks - reach).max(0.0), high: clicks + reach }
     }
 
     /// Steps it has.
@@ -202,14 +221,15 @@ impl LogLinear {
     /// Expected clicks of a score above 0; of others none.
     pub fn expect(&self, score: f64) -> Expected {
         if score.is_nan() || score <= 0.0 {
-            return Expected { clicks: 0.0, low: 0.0, high: 0.0 };
+            return Expected { clicks: 0.0, sd: 0.0, low: 0.0, high: 0.0 };
         }
         let x = score.ln() - self.centre;
         let [va, vb, vab] = self.variances;
-        let reach = -normal_quantile(TAIL) * (va + 2.0 * x * vab + x * x * vb).max(0.0).sqrt();
-        let level = self.a + self.b * x;
+        let log_sd = (va + 2.0 * x * vab + x * x * vb).max(0.0).sqrt();
+        let (level, reach) = (self.a + self.b * x, -normal_quantile(TAIL) * log_sd);
         let [clicks, low, high] = [level, level - reach, level + reach].map(f64::exp);
-        Expected { clicks, low, high }
+        // To first order: of e^x the standard error is e^x times that of x.
+        Expected { clicks, sd: clicks * log_sd, low, high }
     }
 
     /// The slope b: clicks grow as score^b.
@@ -230,6 +250,71 @@ fn derivatives(pairs: &[(f64, f64)], centre: f64, a: f64, b: f64) -> [f64; 5] {
         }
     }
     sums
+}
+
+/// Examples kept; then the older half goes. What a score means drifts as a web becomes known, and a
+/// thousand pages tell their mean clicks well enough.
+const MOST_EXAMPLES: usize = 2_000;
+/// The steps are found anew when so many times the examples are known, and so many more.
+const MORE_EXAMPLES: f64 = 1.25;
+
+/// Learns while crawling what scores are worth: the score of a page when it was fetched, beside the
+/// clicks it got over the horizon. Pages held from the start teach nothing, for they were not chosen.
+pub struct Calibrator {
+    outcomes: Outcomes<(u32, f64)>,
+    examples: Vec<(f64, f64)>,
+    /// What scores of the examples mean.
+    meaning: u32,
+    seen: usize,
+    fitted: usize,
+    fit: Option<Isotonic>,
+}
+
+impl Default for Calibrator {
+    /// One that knows nothing yet.
+    fn default() -> Self {
+        let (outcomes, examples) = (Outcomes::new(HORIZON), Vec::new());
+        Calibrator { outcomes, examples, meaning: 0, seen: 0, fitted: 0, fit: None }
+    }
+}
+
+impl Calibrator {
+    /// Takes note of an event; `score` is asked for the score that a page just fetched had before.
+    /// With another `meaning` of scores all begins anew.
+    pub fn learn(&mut self, event: &Event<'_>, meaning: u32, score: impl FnOnce(PageId) -> f64) {
+        if matches!(event, Event::Held(_)) {
+            return;
+        }
+        if meaning != self.meaning {
+            (self.meaning, self.seen, self.fitted, self.fit) = (meaning, 0, 0, None);
+            self.examples.clear();
+        }
+        self.outcomes.learn(event, |page| (meaning, score(page)));
+        while let Some(((meaning, score), clicks)) = self.outcomes.next() {
+            if meaning == self.meaning {
+                self.seen += 1;
+                self.examples.push((score, clicks));
+            }
+        }
+        if self.examples.len() > MOST_EXAMPLES {
+            self.examples.drain(..self.examples.len() / 2);
+        }
+        if self.seen as f64 >= self.fitted as f64 * MORE_EXAMPLES + STEP_EXAMPLES as f64 {
+            self.fitted = self.seen;
+            self.fit = Isotonic::fit(&self.examples);
+        }
+    }
+
+    /// Expected clicks of a score of that meaning; `None` before there is anything to go by.
+    pub fn expect(&self, meaning: u32, score: f64) -> Option<Expected> {
+        let fit = self.fit.as_ref().filter(|_| meaning == self.meaning)?;
+        Some(fit.expect(score))
+    }
+
+    /// The time over which clicks are counted.
+    pub const fn horizon(&self) -> Span {
+        self.outcomes.horizon()
+    }
 }
 
 #[cfg(test)]

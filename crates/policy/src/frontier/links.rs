@@ -174,7 +174,7 @@ impl Order for Opic {
 /// Links that a fetch may pass mass along, at most; what is left waits for the next.
 const PUSHED_LINKS: usize = 4096;
 /// Mass too small to be passed on again, in units of a seed's.
-const GRAIN: f64 = 1e-5;
+pub(super) const GRAIN: f64 = 1e-5;
 
 /// RankMass `[CS07]`: the page that adds most to a proven lower bound of the
 /// personalised PageRank of what was fetched.
@@ -196,6 +196,14 @@ impl RankMass {
     /// Proven share of all rank mass that lies on pages fetched.
     pub fn bound(&self) -> f64 {
         if self.trusted > 0.0 { self.bound / self.trusted } else { 0.0 }
+    }
+
+    /// Mass that has come to lie on pages: all of it, and what fetched pages are about to pass on.
+    #[cfg(test)]
+    pub(super) fn lying(&self) -> (f64, f64) {
+        let pending: std::collections::BTreeSet<u32> = self.pending.iter().copied().collect();
+        let moving = pending.iter().map(|&page| self.mass[page as usize]).sum();
+        (self.mass.iter().sum(), moving)
     }
 
     fn pass_on(&mut self, page: u32, book: &Book, risen: &mut Vec<PageId>) -> usize {

@@ -1,20 +1,17 @@
 //! All scores as features of one learned order `[TTKN15, §6]`.
 
-use std::collections::VecDeque;
-
-use tidewatch_core::{Event, PageId, Span, Time};
+use tidewatch_core::{Event, PageId};
 
 use super::book::Book;
 use super::impact::ImpactOrder;
 use super::learn::{Examples, OnLine, Tree, TreeSettings};
 use super::links::{Opic, PageRankOrder};
+use super::outcomes::{HORIZON, Outcomes};
 use super::queries::QueryOrder;
 use super::ranked::Order;
 
 /// In-degree, PageRank, cash, RW, RW-EG, overlap with needy queries, depth, the host's clicks.
 const WIDTH: usize = 8;
-/// A page's impact is known so long after its first fetch.
-const HORIZON: Span = Span::from_micros(2 * Span::DAY.as_micros());
 /// Examples that are kept for the tree; then the oldest half goes.
 const MOST_EXAMPLES: usize = 20_000;
 /// The tree is grown anew when there are so many times the examples it was grown from.
@@ -48,7 +45,7 @@ pub struct Learned {
     on_line: OnLine,
     examples: Examples,
     seen: usize,
-    awaited: VecDeque<(Time, PageId, [f64; WIDTH])>,
+    outcomes: Outcomes<[f64; WIDTH]>,
     /// Clicks and fetched pages of hosts, and of all.
     hosts: Vec<(f64, f64)>,
     all: (f64, f64),
@@ -69,7 +66,7 @@ impl Learned {
             on_line: OnLine::new(WIDTH),
             examples: Examples::new(WIDTH),
             seen: 0,
-            awaited: VecDeque::new(),
+            outcomes: Outcomes::new(HORIZON),
             hosts: Vec::new(),
             all: (0.0, 0.0),
         }
@@ -91,14 +88,9 @@ impl Learned {
         ]
     }
 
-    /// Turns pages whose horizon is over into examples.
-    fn mature(&mut self, now: Time, book: &Book) {
-        while let Some(&(fetched, page, features)) = self.awaited.front() {
-            if fetched + HORIZON > now {
-                return;
-            }
-            self.awaited.pop_front();
-            let clicks = book[page].clicks;
+    /// Turns pages whose clicks are known into examples.
+    fn mature(&mut self) {
+        while let Some((features, clicks)) = self.outcomes.next() {
             self.on_line.learn(&features, clicks);
             self.seen += 1;
             self.examples.push(&features, clicks);
@@ -133,10 +125,9 @@ impl Order for Learned {
     fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
         // Features of the moment of the fetch: what the page's own links tell comes after.
         if let Event::Held(seen) | Event::Fetched(seen) = event {
-            self.mature(seen.at, book);
+            let features = self.features(seen.page, book);
+            self.outcomes.learn(event, |_| features);
             if seen.previous.is_none() {
-                let features = self.features(seen.page, book);
-                self.awaited.push_back((seen.at, seen.page, features));
                 let host = book[seen.page].host.index();
                 if self.hosts.len() <= host {
                     self.hosts.resize(host + 1, (0.0, 0.0));
@@ -152,6 +143,8 @@ impl Order for Learned {
                     self.all.0 += row.count;
                 }
             }
+            self.outcomes.learn(event, |_| [0.0; WIDTH]);
+            self.mature();
         }
         for part in self.parts() {
             part.learn(event, book, risen);
@@ -170,6 +163,11 @@ impl Order for Learned {
             Learner::Tree => self.tree.predict(&features) + 1e-9 * self.enriched.of(page),
             Learner::OnLine => self.on_line.predict(&features),
         }
+    }
+
+    /// Expected clicks once it has learned; before, a walk's score.
+    fn meaning(&self) -> u32 {
+        u32::from(self.has_learned())
     }
 
     fn is_stale(&self, book: &Book) -> bool {

@@ -8,8 +8,9 @@
 //! up to date by single steps in between. So a decision costs a few operations
 //! on a queue, and all walks together a constant number of passes over the links.
 //!
-//! What a score is worth in clicks, which a price needs, is learned by
-//! [`calibrate`]; how the two kinds of links are mixed, by [`tune`].
+//! What a score is worth in clicks, which a price needs, every order learns as
+//! it goes and tells by [`ExpectsClicks`] ([`calibrate`]); how the two kinds of
+//! links are mixed is found by [`tune`].
 
 mod book;
 pub mod calibrate;
@@ -18,6 +19,7 @@ mod impact;
 pub mod learn;
 mod links;
 mod mixed;
+mod outcomes;
 mod queries;
 mod ranked;
 mod sites;
@@ -26,6 +28,7 @@ mod topical;
 pub mod tune;
 
 pub use book::{Book, Known, Standing};
+pub use calibrate::{Expected, ExpectsClicks};
 pub use classifier::Classifier;
 pub use impact::{ImpactOrder, Interesting};
 pub use links::{Breadth, InDegree, Opic, PageRankOrder, RankMass, Shuffled};

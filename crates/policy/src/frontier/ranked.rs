@@ -1,9 +1,10 @@
 //! The shell of all orders: the frontier by score, and sources in their turn.
 
-use tidewatch_core::{Event, Outcome, PageId, Time};
+use tidewatch_core::{Event, Outcome, PageId, Span, Time};
 use tidewatch_math::rng::{Draws, purpose};
 
 use super::book::{Book, Standing};
+use super::calibrate::{Calibrator, Expected, ExpectsClicks};
 use crate::{Agenda, Choice, Gate, Highest, Policy};
 
 /// Share of fetches that go back to sources while the frontier is not empty:
@@ -31,6 +32,11 @@ pub trait Order: Send {
     /// Finds all scores anew.
     fn renew(&mut self, _: &Book) {}
 
+    /// Another number once scores mean something else, so that earlier ones no longer compare.
+    fn meaning(&self) -> u32 {
+        0
+    }
+
     /// Whether pages in the collection compete with the frontier.
     fn takes_held_pages(&self) -> bool {
         false
@@ -55,10 +61,12 @@ pub struct Ranked<O> {
     /// The frontier in random order, if the order explores.
     lots: Agenda<u64>,
     explorations: Turns,
+    calibrator: Calibrator,
     seed: u64,
 }
 
-/// Says yes so often that a given share of answers is yes, evenly spread.
+/// Says yes so often that a given share of fetches is made in turn, evenly spread. Choices that
+/// lapse do not count: a crawler waiting for its only host would else owe it nothing but turns.
 pub(super) struct Turns {
     share: f64,
     due: f64,
@@ -69,13 +77,13 @@ impl Turns {
         Turns { share, due: 0.0 }
     }
 
-    pub(super) fn is_due(&mut self) -> bool {
-        self.due = (self.due + self.share).min(1.0);
-        self.due >= 1.0
+    pub(super) fn is_due(&self) -> bool {
+        self.due + self.share >= 1.0
     }
 
-    pub(super) fn taken(&mut self) {
-        self.due -= 1.0;
+    /// A fetch was chosen, in turn or otherwise. Turns that cannot be taken do not pile up.
+    pub(super) fn count(&mut self, in_turn: bool) {
+        self.due = (self.due + self.share).min(1.0) - f64::from(u8::from(in_turn));
     }
 }
 
@@ -93,6 +101,7 @@ impl<O: Order> Ranked<O> {
             revisits: Turns::new(REVISITS),
             lots: Agenda::default(),
             explorations,
+            calibrator: Calibrator::default(),
             seed,
         }
     }
@@ -180,24 +189,24 @@ impl<O: Order> Ranked<O> {
     }
 
     fn pick(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
-        if self.explorations.is_due()
-            && let Some(page) = self.explore(now, gate)
-        {
-            self.explorations.taken();
-            return Some(page);
-        }
-        if self.revisits.is_due()
-            && let Some(page) = self.revisit(now, gate)
-        {
-            self.revisits.taken();
-            return Some(page);
-        }
-        self.best(now, gate).or_else(|| self.revisit(now, gate))
+        let explored = if self.explorations.is_due() { self.explore(now, gate) } else { None };
+        let is_turn = explored.is_none() && self.revisits.is_due();
+        let in_turn = if is_turn { self.revisit(now, gate) } else { None };
+        let page = explored
+            .or(in_turn)
+            .or_else(|| self.best(now, gate))
+            .or_else(|| self.revisit(now, gate))?;
+        self.explorations.count(explored.is_some());
+        self.revisits.count(in_turn.is_some());
+        Some(page)
     }
 }
 
 impl<O: Order> Policy for Ranked<O> {
     fn learn(&mut self, event: &Event<'_>) {
+        // Before anything is learned of it: what the page's own links tell comes after.
+        let (order, book) = (&self.order, &self.book);
+        self.calibrator.learn(event, order.meaning(), |page| order.score(page, book));
         self.book.learn(event);
         self.risen.clear();
         self.order.learn(event, &self.book, &mut self.risen);
@@ -228,5 +237,15 @@ impl<O: Order> Policy for Ranked<O> {
         let Some(page) = self.pick(now, gate) else { return Choice::Idle };
         self.book.choose(page);
         Choice::Fetch(page)
+    }
+}
+
+impl<O: Order> ExpectsClicks for Ranked<O> {
+    fn expected_clicks(&self, page: PageId) -> Option<Expected> {
+        self.calibrator.expect(self.order.meaning(), self.order.score(page, &self.book))
+    }
+
+    fn horizon(&self) -> Span {
+        self.calibrator.horizon()
     }
 }

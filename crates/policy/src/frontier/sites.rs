@@ -89,11 +89,9 @@ impl Policy for SiteSize {
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         let in_turn = if self.turns.is_due() { self.revisit(now, gate) } else { None };
-        if in_turn.is_some() {
-            self.turns.taken();
-        }
         let page = in_turn.or_else(|| self.next(now, gate)).or_else(|| self.revisit(now, gate));
         let Some(page) = page else { return Choice::Idle };
+        self.turns.count(in_turn.is_some());
         self.book.choose(page);
         Choice::Fetch(page)
     }
@@ -175,13 +173,11 @@ impl Policy for SpawningRate {
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         let in_turn = if self.turns.is_due() { self.revisit(now, gate) } else { None };
-        if in_turn.is_some() {
-            self.turns.taken();
-        }
         let page = in_turn
             .or_else(|| self.new.pop(now, gate).map(|(_, page)| page))
             .or_else(|| self.revisit(now, gate));
         let Some(page) = page else { return Choice::Idle };
+        self.turns.count(in_turn.is_some());
         self.book.choose(page);
         Choice::Fetch(page)
     }

@@ -21,7 +21,7 @@ mod profile;
 
 pub use bounds::{UtilityBounds, utility_bounds};
 pub use curve::{DivergenceCurve, MOST_ITEMS};
-pub use fit::{Fit, fit};
+pub use fit::{ExpectedWorth, Fit, fit};
 pub use packed::{pack, unpack};
 pub use policy::{Longevity, Method, Settings, Threshold};
 pub use profile::{Point, Profiles};

@@ -1,16 +1,14 @@
 //! A page's scheduling state in its record: one profile (h = 1) of eight hashes, the curve, the base.
 //!
-//! Times since the base are kept as logarithms (a relative error below 2·10⁻⁴), divergences in
-//! steps of 1/255, hashes by their upper halves. That is what 128 bytes a page have room for.
+//! Times since the base are kept as logarithms, divergences in steps of 1/255 (profiles are rounded
+//! so as they are made, [`Point`]), hashes by their upper halves. That is what 128 bytes a page have
+//! room for.
 
 use tidewatch_core::record::{PROFILE_POINTS, PackedPoint, SKETCH_PAD};
 use tidewatch_core::{CurveFamily, PageRecord};
 
 use super::curve::DivergenceCurve;
 use super::profile::{Point, Profiles};
-
-/// Steps of the logarithm of a time: 65,535 of them reach thirty thousand years.
-const TIME_STEPS: f64 = 65_535.0 / 27.6;
 
 /// Writes profile and curve into a record.
 pub fn pack(profiles: &Profiles, curve: &DivergenceCurve, record: &mut PageRecord) {
@@ -31,9 +29,7 @@ pub fn pack(profiles: &Profiles, curve: &DivergenceCurve, record: &mut PageRecor
     let last = &points[points.len().saturating_sub(PROFILE_POINTS)..];
     record.points = [PackedPoint::default(); PROFILE_POINTS];
     for (slot, point) in record.points.iter_mut().zip(last) {
-        let elapsed = (point.elapsed.max(0.0).ln_1p() * TIME_STEPS).round().clamp(1.0, 65_535.0);
-        let divergence = (point.divergence.clamp(0.0, 1.0) * 255.0).round();
-        *slot = PackedPoint { elapsed: elapsed as u16, divergence: divergence as u8 };
+        *slot = point.pack();
     }
 }
 
@@ -41,28 +37,19 @@ pub fn pack(profiles: &Profiles, curve: &DivergenceCurve, record: &mut PageRecor
 pub fn unpack(record: &PageRecord) -> (Profiles, DivergenceCurve) {
     let [rate, limit, jump] = record.curve.map(f64::from);
     let curve = DivergenceCurve::new(rate, limit, jump, record.items);
-    let kept = record.points.iter().filter(|point| point.elapsed > 0);
-    let points = kept.map(|point| Point {
-        elapsed: (f64::from(point.elapsed) / TIME_STEPS).exp_m1(),
-        divergence: f64::from(point.divergence) / 255.0,
-    });
-    let sketch = record.sketch_hashes();
-    let profiles =
-        Profiles::restored(f64::from(record.base_s), &sketch, record.seen.into(), points.collect());
+    let points = record.points.iter().filter_map(|&point| Point::unpack(point)).collect();
+    let (base, sketch) = (f64::from(record.base_s), record.sketch_hashes());
+    let profiles = Profiles::restored(base, &sketch, record.seen.into(), points);
     (profiles, curve)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::LossCurve;
     use crate::longevity::fit;
     use tidewatch_core::record::RECORD_BYTES;
     use tidewatch_core::{HostId, PageKey};
     use tidewatch_math::Draws;
-
-    /// A divergence of a tenth is kept to one part in fifty; a period moves by a small multiple of that.
-    const ROUNDING: f64 = 0.08;
 
     /// A page watched for a hundred visits schedules the same from its 128 bytes as from memory.
     #[test]
@@ -89,13 +76,10 @@ mod tests {
             }
             restored.add(at, &sketch, 8, 1);
             memory.add(at, &sketch, 8, 1);
-            let (ours, theirs) = (fit(memory.points(), 8, 1), fit(restored.points(), 8, 1));
-            let (a, b) = (ours.curve.elapsed_at(1e4), theirs.curve.elapsed_at(1e4));
-            assert!(
-                a.to_bits() == b.to_bits() || (a / b - 1.0).abs() < ROUNDING,
-                "{visit}: {a} {b}"
-            );
-            pack(&restored, &theirs.curve, &mut record);
+            assert_eq!(memory.points(), restored.points(), "visit {visit}");
+            let found = fit(restored.points(), 8, 1);
+            assert_eq!(fit(memory.points(), 8, 1), found);
+            pack(&restored, &found.curve, &mut record);
             record = PageRecord::from_bytes(&record.to_bytes()).unwrap();
         }
         assert_eq!(record.to_bytes().len(), RECORD_BYTES);

@@ -6,24 +6,23 @@
 //! held to ρ·T, φ ≤ ρT/w (divergence is at most 1).
 //!
 //! The threshold T is either given, as in the paper, and then pages are fetched when due and not
-//! before; or it follows the budget: after every round (as many fetches as pages) it is moved by the
-//! ratio of the demand Σ1/φ to the budget, and the page due first is fetched whether its time has
-//! come or not.
+//! before; or it follows the budget: at the start of every round (as many fetches as pages) it is the
+//! one at which the demand Σ1/φ is the budget, and the page due first is fetched whether its time has
+//! come or not. Before anything is known all periods are the same, so the first round is uniform.
 
 use tidewatch_core::record::SKETCH_LEN;
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
 use super::bounds::utility_bounds;
-use super::curve::DivergenceCurve;
-use super::fit::fit;
+use super::fit::{ExpectedWorth, fit};
 use super::profile::Profiles;
-use crate::law::LossCurve;
+use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
 
 /// How a page's period is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// From a curve fitted to the profiles `[OP08, §4.2]`.
+    /// From curves weighed by the profiles `[OP08, §4.2]`.
     CurveFit,
     /// By doubling and halving between bounds on the worth `[OP08, §4.3]`.
     BoundBased,
@@ -65,8 +64,13 @@ impl Settings {
 
 /// First guess of T where the budget decides: a tenth of a page stale for a day.
 const FIRST_GUESS: f64 = 0.1 * 86_400.0;
-/// Most that T is moved in a round.
-const MOST_MOVE: f64 = 2.0;
+/// Most that T is moved in a step towards spending the budget, and steps at most. Demand falls with
+/// a power of T between ½ and 1, so a step by the ratio of demand to budget at least halves the
+/// logarithm of what is amiss.
+const MOST_MOVE: f64 = 16.0;
+const MOST_STEPS: usize = 12;
+/// Demand is met when it is this near to the budget: estimates are worse than that.
+const MET: f64 = 0.02;
 /// Points after which a bound-based search starts over, whatever the bounds say.
 const MOST_POINTS: usize = 16;
 
@@ -77,8 +81,7 @@ pub struct Longevity {
     budget: f64,
     pages: Vec<Known>,
     due: Agenda<(Time, u32)>,
-    fetches: usize,
-    next_round: usize,
+    rounds: Rounds,
 }
 
 struct Known {
@@ -87,7 +90,7 @@ struct Known {
     last: Option<Time>,
     visits: u32,
     profiles: Profiles,
-    curve: DivergenceCurve,
+    worth: ExpectedWorth,
     /// φ, seconds, before the limits; bound-based only.
     period: f64,
     is_gone: bool,
@@ -100,8 +103,8 @@ impl Longevity {
             Threshold::Fixed(threshold) => threshold.max(0.0),
             Threshold::Budget => FIRST_GUESS,
         };
-        let (pages, due) = (Vec::new(), Agenda::default());
-        Longevity { settings, threshold, budget: 0.0, pages, due, fetches: 0, next_round: 0 }
+        let (pages, due, rounds) = (Vec::new(), Agenda::default(), Rounds::default());
+        Longevity { settings, threshold, budget: 0.0, pages, due, rounds }
     }
 
     /// T now, seconds.
@@ -116,7 +119,7 @@ impl Longevity {
         }
         let worth = self.threshold / known.weight;
         let wished = match self.settings.method {
-            Method::CurveFit => known.curve.elapsed_at(worth),
+            Method::CurveFit => known.worth.elapsed_at(worth),
             Method::BoundBased => known.period,
         };
         let learning = self.settings.learning * worth * f64::from(known.visits.max(1));
@@ -156,24 +159,33 @@ impl Longevity {
         self.enqueue(seen.page);
     }
 
-    /// Moves T towards spending the budget, and every page to where it now belongs.
+    /// Sets T so that the budget is spent, and every page where it now belongs.
     fn start_round(&mut self) {
-        self.next_round = self.fetches + self.pages.len();
         if self.settings.threshold != Threshold::Budget || self.budget <= 0.0 {
             return;
         }
-        let live = self.pages.iter().filter(|known| !known.is_gone);
-        let demand: f64 = live.map(|known| 1.0 / self.period(known)).sum();
-        self.threshold *= (demand / self.budget).clamp(1.0 / MOST_MOVE, MOST_MOVE);
+        for _ in 0..MOST_STEPS {
+            let ratio = self.demand() / self.budget;
+            if ratio <= 0.0 || (ratio - 1.0).abs() < MET {
+                break;
+            }
+            self.threshold *= ratio.clamp(1.0 / MOST_MOVE, MOST_MOVE);
+        }
         self.due = Agenda::default();
         (0..self.pages.len() as u32).for_each(|page| self.enqueue(PageId(page)));
+    }
+
+    /// Σ1/φ, fetches per second that pages ask for at T.
+    fn demand(&self) -> f64 {
+        let live = self.pages.iter().filter(|known| !known.is_gone);
+        live.map(|known| 1.0 / self.period(known)).sum()
     }
 }
 
 impl Known {
     fn learn_curve(&mut self, at: f64, sketch: &[u64], settings: &Settings) {
         self.profiles.add(at, sketch, settings.hashes, settings.profiles);
-        self.curve = fit(self.profiles.points(), settings.hashes, settings.profiles).curve;
+        self.worth = fit(self.profiles.points(), settings.hashes, settings.profiles).worth;
     }
 
     /// One step of the search: t_R is when the newest base was held.
@@ -209,18 +221,17 @@ impl Policy for Longevity {
                     last: None,
                     visits: 0,
                     profiles: Profiles::default(),
-                    curve: DivergenceCurve::STATIC,
+                    worth: ExpectedWorth::NOTHING,
                     period: 0.0,
                     is_gone: false,
                 });
-                self.next_round = self.next_round.max(self.pages.len());
                 if !found.is_held {
                     self.enqueue(found.page);
                 }
             }
             Event::Held(seen) => self.note(seen),
             Event::Fetched(seen) => {
-                self.fetches += 1;
+                self.rounds.count();
                 self.note(seen);
             }
             Event::Budget(rate) => self.budget = rate.as_per_second(),
@@ -229,7 +240,7 @@ impl Policy for Longevity {
     }
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        if self.fetches >= self.next_round && !self.pages.is_empty() {
+        if self.rounds.begins(self.pages.len()) {
             self.start_round();
         }
         let waits = self.settings.threshold != Threshold::Budget;

@@ -6,7 +6,11 @@
 //! until it has seen [`POINTS_A_BASE`] later versions, and gives way then; the points outlive it,
 //! because what they say of the page's habits stays true. At most [`POINTS_A_BASE`]·h points are
 //! kept, latest last, so habits that are gone are forgotten.
+//!
+//! Points and times of bases are rounded when they are made, to what a page record holds, so that a
+//! page is scheduled the same from its record as from memory, to the last bit.
 
+use tidewatch_core::record::PackedPoint;
 use tidewatch_core::sketch::divergence;
 
 /// Points that one base may give, and that are kept for each base held. A page record has room for
@@ -20,6 +24,29 @@ pub struct Point {
     pub elapsed: f64,
     /// Divergence from the base, 0 to 1.
     pub divergence: f64,
+}
+
+/// Steps of the logarithm of a time: 65,535 of them reach thirty thousand years.
+const TIME_STEPS: f64 = 65_535.0 / 27.6;
+/// Steps of a divergence.
+const DIVERGENCE_STEPS: f64 = 255.0;
+
+impl Point {
+    /// As a page record has room for: the logarithm of the time to a relative error below 2.2·10⁻⁴,
+    /// the divergence to 1/510.
+    pub(super) fn pack(self) -> PackedPoint {
+        let elapsed = (self.elapsed.max(0.0).ln_1p() * TIME_STEPS).round().clamp(1.0, 65_535.0);
+        let divergence = (self.divergence.clamp(0.0, 1.0) * DIVERGENCE_STEPS).round();
+        PackedPoint { elapsed: elapsed as u16, divergence: divergence as u8 }
+    }
+
+    /// What [`Point::pack`] kept; none where a record has no point.
+    pub(super) fn unpack(packed: PackedPoint) -> Option<Self> {
+        (packed.elapsed > 0).then(|| Point {
+            elapsed: (f64::from(packed.elapsed) / TIME_STEPS).exp_m1(),
+            divergence: f64::from(packed.divergence) / DIVERGENCE_STEPS,
+        })
+    }
 }
 
 /// The h change profiles of a page.
@@ -52,7 +79,8 @@ impl Profiles {
     pub(super) fn extend(&mut self, at: f64, sketch: &[u64], most: usize, h: usize) {
         for base in &mut self.bases {
             let elapsed = at - base.at;
-            let point = Point { elapsed, divergence: divergence(&base.sketch, sketch, most) };
+            let seen = Point { elapsed, divergence: divergence(&base.sketch, sketch, most) };
+            let Some(point) = Point::unpack(seen.pack()) else { continue };
             base.seen.push(point);
             self.points.push(point);
         }
@@ -66,7 +94,7 @@ impl Profiles {
             self.bases.remove(0);
         }
         let kept = &sketch[..sketch.len().min(most)];
-        self.bases.push(Base { at, sketch: kept.into(), seen: Vec::new() });
+        self.bases.push(Base { at: whole_seconds(at), sketch: kept.into(), seen: Vec::new() });
     }
 
     /// Every point kept, each shifted so that its base was held at zero.
@@ -101,9 +129,28 @@ impl Profiles {
     }
 }
 
+/// A time as a record holds it.
+fn whole_seconds(at: f64) -> f64 {
+    at.clamp(0.0, f64::from(u32::MAX)).floor()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Half a step of a divergence, and of the logarithm of a time of at most a minute.
+    const HALF_STEPS: f64 = 0.5 / DIVERGENCE_STEPS + 60.0 * 0.5 / TIME_STEPS;
+
+    #[test]
+    fn rounding_twice_is_rounding_once() {
+        for elapsed in [1u16, 2, 100, 65_535] {
+            for divergence in [0u8, 1, 128, 255] {
+                let packed = PackedPoint { elapsed, divergence };
+                assert_eq!(Point::unpack(packed).map(Point::pack), Some(packed));
+            }
+        }
+        assert_eq!(Point::unpack(PackedPoint::default()), None);
+    }
 
     #[test]
     fn divergence_is_from_the_base() {
@@ -113,9 +160,8 @@ mod tests {
         profiles.add(15.0, &[1, 5, 6, 7], 8, 1);
         let wanted = [(2.0, 1.0 - 3.0 / 5.0), (5.0, 1.0 - 1.0 / 7.0)];
         for (point, (elapsed, divergence)) in profiles.points().iter().zip(wanted) {
-            assert!(
-                (point.elapsed - elapsed).abs() + (point.divergence - divergence).abs() < 1e-12
-            );
+            let off = (point.elapsed - elapsed).abs() + (point.divergence - divergence).abs();
+            assert!(off < HALF_STEPS, "{point:?}");
         }
         assert_eq!(profiles.by_base().count(), 1);
     }

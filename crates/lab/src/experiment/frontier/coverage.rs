@@ -1,13 +1,15 @@
 //! Weighted coverage over time of every order of first fetches, between random and omniscient `[ON10]`.
 
 use rayon::prelude::*;
-use tidewatch_core::{Rate, Span};
+use tidewatch_core::{Rate, Span, Time};
 use tidewatch_graph::Graph;
 use tidewatch_graph::walk::{ALPHA, Stop, pagerank};
 use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_report::{Axis, Cell, Chart, Column, Report, Series, Table};
 use tidewatch_trace::Trace;
 
+use super::expected;
+use super::witness::{Spent, Witness};
 use crate::engine::{self, Measures, Settings, Start};
 use crate::experiment::Setup;
 use crate::generate::graph::{Config, generate_web};
@@ -64,6 +66,7 @@ pub(super) struct Run {
     pub(super) curve: Vec<f64>,
     /// Clicks still to come at first fetches, as a share of all clicks after the start.
     pub(super) clicks: Option<f64>,
+    pub(super) spent: Spent,
     pub(super) wall_s: f64,
 }
 
@@ -99,7 +102,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
     let pages = worlds[0][0].len();
     let curves: Vec<(&str, Vec<&Run>)> =
         ORDERS.iter().enumerate().map(|(i, &name)| (name, of(i).collect())).collect();
-    Ok(Report::new("Coverage of a growing web, order by order")
+    let report = Report::new("Coverage of a growing web, order by order")
         .lead(
             "From a few seeds, with politeness: each order fetches six tenths as many pages as \
              there are, while three tenths of them are born. Coverage is the share of all \
@@ -113,7 +116,10 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
                 "Ten percent of fetches go back to sources for new links, the same for all orders \
                  but spawning-rate (30%) and opic-refresh, which decides by cash.",
             );
-        }))
+        });
+    (setup.say)("expected clicks");
+    let asked = expected::ask_all(&worlds[0][0], setup.seed)?;
+    Ok(report.section("Expected clicks", |section| expected::show(section, &asked)))
 }
 
 /// The web with PageRank as weights; and the same without clicks, for the oracle.
@@ -123,8 +129,7 @@ fn worlds(setup: &Setup<'_>, seed: u64) -> Result<[World; 2], LabError> {
     let web = generate_web(&config, seed);
     let mut trace = web.generated.trace;
     weigh_by_pagerank(&mut trace)?;
-    let rate = Rate::per_second(1.0 / HOST_GAP.seconds());
-    trace.hosts.iter_mut().for_each(|host| host.max_rate = rate);
+    be_polite(&mut trace, HOST_GAP);
     let questions = web.queries.into_iter().map(|q| Question {
         words: q.terms,
         count: 1e4 * q.frequency,
@@ -150,20 +155,31 @@ pub(super) fn weigh_by_pagerank(trace: &mut Trace) -> Result<(), LabError> {
 /// A cold start that fetches `share` of the pages in the time of the trace.
 pub(super) fn one(world: &World, name: &str, seed: u64, share: f64) -> Result<Run, LabError> {
     let contestant = policies::find(name)?;
-    let duration = world.trace().duration;
-    let budget = share * world.len() as f64 / duration.seconds();
-    let settings = Settings {
-        start: Start::Cold,
-        reveal: contestant.is_oracle(),
-        ..Settings::new(Rate::per_second(budget).unwrap_or(Rate::ZERO))
-    };
+    let settings = Settings { reveal: contestant.is_oracle(), ..from_nothing(world, share) };
+    let mut policy = contestant.make(world, seed);
+    let early = Time::ZERO + Span::from_micros(world.trace().duration.as_micros() / 10);
+    let mut witness = Witness::new(policy.as_mut(), early);
     let began = std::time::Instant::now();
-    let measures = engine::run(world, contestant.make(world, seed).as_mut(), &settings)?;
-    Ok(judge(world, &measures, began.elapsed().as_secs_f64()))
+    let measures = engine::run(world, &mut witness, &settings)?;
+    let wall_s = began.elapsed().as_secs_f64();
+    Ok(Run { spent: witness.spent(), wall_s, ..judge(world, &measures) })
+}
+
+/// The conditions of a cold start that fetches `share` of the pages in the time of the trace.
+pub(super) fn from_nothing(world: &World, share: f64) -> Settings {
+    let budget = share * world.len() as f64 / world.trace().duration.seconds();
+    let budget = Rate::per_second(budget).unwrap_or(Rate::ZERO);
+    Settings { start: Start::Cold, ..Settings::new(budget) }
+}
+
+/// Every host may be fetched from once in `gap`.
+pub(super) fn be_polite(trace: &mut Trace, gap: Span) {
+    let rate = Rate::per_second(1.0 / gap.seconds());
+    trace.hosts.iter_mut().for_each(|host| host.max_rate = rate);
 }
 
 /// The curve of a run's first fetches.
-pub(super) fn judge(world: &World, measures: &Measures, wall_s: f64) -> Run {
+pub(super) fn judge(world: &World, measures: &Measures) -> Run {
     let trace = world.trace();
     let all: f64 = trace.pages.iter().filter(|p| !p.is_source).map(|p| p.weight).sum();
     let mut curve = vec![0.0; POINTS];
@@ -178,7 +194,8 @@ pub(super) fn judge(world: &World, measures: &Measures, wall_s: f64) -> Run {
     let total: Option<f64> =
         trace.clicks.as_ref().map(|rows| rows.iter().map(|c| c.count).sum::<f64>());
     let profit: f64 = measures.first_fetches.iter().map(|f| f.profit).sum();
-    Run { curve, clicks: total.filter(|t| *t > 0.0).map(|t| profit / t), wall_s }
+    let clicks = total.filter(|t| *t > 0.0).map(|t| profit / t);
+    Run { curve, clicks, spent: Spent::default(), wall_s: 0.0 }
 }
 
 fn estimate(runs: &[&Run], value: impl Fn(&Run) -> f64) -> Estimate {

@@ -9,7 +9,7 @@ use tidewatch_policy::frontier::tune::best_setting;
 use super::setting::{Kind, Setting};
 
 /// Names in the order of the tables.
-pub(super) const METHODS: [&str; 11] = [
+pub(super) const METHODS: [&str; 12] = [
     "random",
     "indegree",
     "pagerank",
@@ -20,6 +20,7 @@ pub(super) const METHODS: [&str; 11] = [
     "rw-eg",
     "ml",
     "ml-online",
+    "linked",
     "informed",
 ];
 /// Those before the walks: what the paper compares with.
@@ -40,6 +41,8 @@ pub(super) struct Scored {
     pub(super) omega: f64,
     /// Share of the ideal that the 0.632+ bootstrap expects at each ω.
     pub(super) by_omega: Vec<f64>,
+    /// Scores by virtual links alone, ω = 0.
+    pub(super) by_virtual: Vec<f64>,
     /// Steps and last residual of RW-EG's solution.
     pub(super) steps: u32,
     pub(super) residual: f64,
@@ -89,25 +92,26 @@ pub(super) fn score(
         walks[best].values.clone(),
     ];
     let (tree, on_line) = learned(setting, kind, &scores[1..]);
-    scores.extend([tree, on_line, informed(setting, kind, seed)]);
+    let linked = in_lots(n as u32, seed, |node| setting.is_pointed_at(node, &impact));
+    let informed = in_lots(n as u32, seed, |node| setting.impact(kind)[node as usize] > 0.0);
+    scores.extend([tree, on_line, linked, informed]);
     Ok(Scored {
         scores,
         pagerank,
         omega: OMEGAS[best],
         by_omega: errors.iter().map(|e| 1.0 - e).collect(),
+        by_virtual: walks[0].values.clone(),
         steps: walks[best].steps,
         residual: walks[best].residual,
     })
 }
 
-/// A ceiling for methods that see who is clicked but not how much: which frontier pages have any
-/// impact, in random order, before those that have none.
-fn informed(setting: &Setting, kind: Kind, seed: u64) -> Vec<f64> {
-    let impacts = setting.impact(kind).iter().zip(0_u64..);
-    let any = |(&impact, i)| {
-        f64::from(u8::from(impact > 0.0)) + Draws::of(seed, "frontier.informed", i).uniform() / 2.0
-    };
-    impacts.map(any).collect()
+/// Nodes of which something is true, in random order, before the others: what the answer to one
+/// question is worth. Two such rows enclose what links can tell: whether a predecessor has impact
+/// (all that is known beforehand), and whether the page itself will have any.
+fn in_lots(nodes: u32, seed: u64, is_first: impl Fn(u32) -> bool) -> Vec<f64> {
+    let lot = |node: u32| Draws::of(seed, "frontier.lots", node.into()).uniform();
+    (0..nodes).map(|node| f64::from(u8::from(is_first(node))) + lot(node) / 2.0).collect()
 }
 
 /// Both learners, with all scores but the random one as features.

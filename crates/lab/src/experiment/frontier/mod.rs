@@ -1,7 +1,10 @@
 //! Which page never seen first: the orders of the frontier, on generated and on real webs.
 
 pub(super) mod coverage;
+mod expected;
 pub(super) mod impact;
 mod methods;
 pub(super) mod real;
 mod setting;
+mod told;
+mod witness;

@@ -101,6 +101,11 @@ impl Setting {
         self.impact(kind).iter().zip(&self.is_frontier).map(hide).collect()
     }
 
+    /// Whether a page with impact links to the node.
+    pub(super) fn is_pointed_at(&self, node: u32, impact: &[f64]) -> bool {
+        self.graph.r#in.of(node).iter().any(|&from| impact[from as usize] > 0.0)
+    }
+
     /// Overlap of every page with what users ask, by its URL.
     pub(super) fn overlap(&self) -> Vec<f64> {
         self.urls.iter().map(|url| self.needs.overlap_of(url, "")).collect()

@@ -33,6 +33,8 @@ const AMPLE: f64 = 4.0;
 struct Outcome {
     cost: f64,
     staleness: f64,
+    /// Share of copies that are stale at all.
+    holistic: f64,
 }
 
 /// The web of the experiment: generated, or recorded where `--data` names a folder.
@@ -91,7 +93,9 @@ fn measure(
     let fetches: u64 = done.fetches.iter().sum();
     let window = until.since(from).seconds() / SPACING.seconds();
     let cost = fetches as f64 / (world.len() as f64 * window);
-    Ok(Outcome { cost, staleness: done.fragment_staleness.unwrap_or(f64::NAN) })
+    let staleness = done.fragment_staleness.unwrap_or(f64::NAN);
+    let holistic = done.freshness.map_or(f64::NAN, |fresh| 1.0 - fresh);
+    Ok(Outcome { cost, staleness, holistic })
 }
 
 /// A policy by name, at a cost.
@@ -169,6 +173,11 @@ impl Curve {
         between(self.points.iter().map(|p| (p.cost, p.staleness)), cost)
     }
 
+    /// The same of whether copies are stale at all.
+    fn holistic_at(&self, cost: f64) -> Option<f64> {
+        between(self.points.iter().map(|p| (p.cost, p.holistic)), cost)
+    }
+
     /// The least cost that reaches a staleness.
     fn cost_at(&self, staleness: f64) -> Option<f64> {
         between(self.points.iter().map(|p| (-p.staleness, p.cost)), -staleness)
@@ -203,13 +212,23 @@ fn chart(title: &str, curves: &[Curve], most_cost: f64) -> Chart {
 
 /// Staleness of every curve at common costs.
 fn by_cost(curves: &[Curve], costs: &[f64]) -> Table {
+    table_of(curves, costs, Curve::staleness_at)
+        .caption("Fragment staleness at equal cost, between measured points by straight lines.")
+}
+
+/// The share of copies that are stale at all, of every curve at common costs.
+fn holistic_by_cost(curves: &[Curve], costs: &[f64]) -> Table {
+    table_of(curves, costs, Curve::holistic_at)
+        .caption("Holistic staleness, the share of copies that are stale at all, at equal cost.")
+}
+
+fn table_of(curves: &[Curve], costs: &[f64], of: fn(&Curve, f64) -> Option<f64>) -> Table {
     let mut columns = vec![Column::text("policy")];
     columns.extend(costs.iter().map(|cost| Column::number(format!("cost {cost}")).lowest()));
-    let mut table = Table::new(columns)
-        .caption("Fragment staleness at equal cost, between measured points by straight lines.");
+    let mut table = Table::new(columns);
     for curve in curves {
         let mut cells = vec![Cell::text(&curve.name)];
-        cells.extend(costs.iter().map(|&cost| Cell::maybe(curve.staleness_at(cost), 4)));
+        cells.extend(costs.iter().map(|&cost| Cell::maybe(of(curve, cost), 4)));
         table.push(cells);
     }
     table
@@ -221,7 +240,7 @@ mod tests {
 
     #[test]
     fn curves_are_read_both_ways() {
-        let point = |cost, staleness| Outcome { cost, staleness };
+        let point = |cost, staleness| Outcome { cost, staleness, holistic: 0.5 };
         let curve = Curve::new("x", vec![point(0.4, 0.05), point(0.1, 0.1), point(0.2, 0.07)]);
         assert!((curve.staleness_at(0.3).unwrap() - 0.06).abs() < 1e-12);
         assert!((curve.cost_at(0.085).unwrap() - 0.15).abs() < 1e-12);

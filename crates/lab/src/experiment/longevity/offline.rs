@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use tidewatch_core::Span;
 use tidewatch_report::Report;
 
-use super::{Curve, at_cost, by_cost, chart, web};
+use super::{Curve, at_cost, by_cost, chart, holistic_by_cost, web};
 use crate::experiment::Setup;
 use crate::portrait::portrait;
 use crate::{LabError, World};
@@ -49,6 +49,13 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
             section
                 .chart(chart("Off-line policies", &curves, 0.52))
                 .table(by_cost(&curves, &JUDGED))
+                .paragraph(
+                    "HS-S aims at another measure, whether a copy is stale at all, and gives up pages \
+                     that change too fast for that. By its own measure it is the best of the static \
+                     ones. By fragments that helps only where fast pages have little to keep; here \
+                     many of them scroll, and keep each item for several updates.",
+                )
+                .table(holistic_by_cost(&curves, &JUDGED))
                 .note(
                     "Static policies (-S) know each page's average behaviour and visit it at one \
                      period; dynamic ones (-D) see what has become of every copy. A policy that \

@@ -1,0 +1,84 @@
+//! What links tell of the frontier: predecessors with impact, and pages that share a predecessor.
+//!
+//! RW sees the former. RW-EG can only be better as far as the latter tell pages apart that the
+//! former leave alike, which is what is counted here.
+
+use tidewatch_math::sum::Estimate;
+use tidewatch_report::{Cell, Column, Table};
+
+use super::setting::{Kind, Setting};
+
+/// Frontier pages that links say the same of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// As a share of the frontier.
+    pub(super) pages: f64,
+    /// Their impact, as a share of all.
+    pub(super) impact: f64,
+    /// Share of them that have any.
+    pub(super) any: f64,
+    /// Mean impact.
+    pub(super) mean: f64,
+}
+
+/// Rows: without and with a predecessor that has impact. Columns: the half with less and the half
+/// with more score by virtual links.
+pub(super) type Halves = [[Told; 2]; 2];
+
+pub(super) fn count(setting: &Setting, kind: Kind, by_virtual: &[f64]) -> Halves {
+    let (impact, known) = (setting.impact(kind), setting.known_impact(kind));
+    let frontier = || (0..setting.graph.len() as u32).filter(|&n| setting.is_frontier[n as usize]);
+    let (pages, total) =
+        (frontier().count(), frontier().map(|node| impact[node as usize]).sum::<f64>());
+    [false, true].map(|pointed_at| {
+        let mut nodes: Vec<u32> =
+            frontier().filter(|&node| setting.is_pointed_at(node, &known) == pointed_at).collect();
+        nodes.sort_by(|&a, &b| by_virtual[a as usize].total_cmp(&by_virtual[b as usize]));
+        let upper = nodes.split_off(nodes.len() / 2);
+        [nodes, upper].map(|half| {
+            let sum: f64 = half.iter().map(|&node| impact[node as usize]).sum();
+            let any = half.iter().filter(|&&node| impact[node as usize] > 0.0).count();
+            let size = half.len().max(1) as f64;
+            Told {
+                pages: half.len() as f64 / pages.max(1) as f64,
+                impact: if total > 0.0 { sum / total } else { 0.0 },
+                any: any as f64 / size,
+                mean: sum / size,
+            }
+        })
+    })
+}
+
+/// The table, from the mean over seeds of what `of` picks.
+pub(super) fn table(of: impl Fn(&dyn Fn(&Halves) -> f64) -> Estimate) -> Table {
+    let mut table = Table::new([
+        Column::text("predecessors"),
+        Column::text("virtual links"),
+        Column::number("pages").unit("% of the frontier"),
+        Column::number("impact").unit("% of all"),
+        Column::number("clicked at all").unit("%"),
+        Column::number("mean").unit("clicks"),
+    ])
+    .caption(
+        "What links tell of frontier pages. Predecessors are what RW sees; within each of their \
+         rows, the halves by the score of virtual links alone are what RW-EG sees besides.",
+    );
+    for (row, predecessors) in ["none clicked", "one clicked or more"].iter().enumerate() {
+        for (column, half) in ["lower half", "upper half"].iter().enumerate() {
+            let figure = |pick: fn(&Told) -> f64| of(&|halves| pick(&halves[row][column]));
+            let percent = |estimate: Estimate| {
+                Cell::plus_minus(100.0 * estimate.mean, 100.0 * estimate.half_width, 1)
+            };
+            let mean = figure(|told| told.mean);
+            table.push([
+                Cell::text(*predecessors),
+                Cell::text(*half),
+                percent(figure(|told| told.pages)),
+                percent(figure(|told| told.impact)),
+                percent(figure(|told| told.any)),
+                Cell::plus_minus(mean.mean, mean.half_width, 2),
+            ]);
+        }
+    }
+    table
+}
