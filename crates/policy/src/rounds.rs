@@ -1,8 +1,10 @@
 //! When to think again about all pages: after every *round*, that is, after as many fetches as
 //! there are pages, so that thinking costs each fetch the same however many pages there are.
 
+use serde::{Deserialize, Serialize};
+
 /// Counts fetches and says when a round is over.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rounds {
     fetches: usize,
     next: usize,
