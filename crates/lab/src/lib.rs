@@ -11,6 +11,7 @@ pub mod policies;
 pub mod portrait;
 pub mod reach;
 pub mod snapshots;
+pub mod split;
 pub mod words;
 pub mod world;
 

@@ -98,6 +98,17 @@ pub fn all() -> impl Iterator<Item = Contestant> {
     own.chain(ORACLES.iter().copied())
 }
 
+/// A crawler's own policy of that name, made from a seed.
+pub fn own(name: &str) -> Result<fn(u64) -> Box<dyn Policy>, LabError> {
+    match find(name)?.kind {
+        Kind::Policy(make) => Ok(make),
+        Kind::Oracle(_) => Err(LabError::UnknownPolicy {
+            name: name.to_owned(),
+            known: registry::POLICIES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+        }),
+    }
+}
+
 /// The policy of that name; the error names the nearest and lists them all.
 pub fn find(name: &str) -> Result<Contestant, LabError> {
     all().find(|contestant| contestant.name == name).ok_or_else(|| {

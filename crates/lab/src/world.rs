@@ -149,6 +149,14 @@ impl World {
         self.trace.clicks.as_deref().map_or(&[], |rows| &rows[self.clicks.of(page)])
     }
 
+    /// A page's views, by time.
+    pub fn views_of(&self, page: u32) -> &[Count] {
+        let rows = self.trace.views.as_deref().unwrap_or_default();
+        let from = rows.partition_point(|row| row.page < page);
+        let count = rows[from..].partition_point(|row| row.page == page);
+        &rows[from..from + count]
+    }
+
     /// The clicks a page gets at `from` or later: the profit of fetching it then `[LOSS13]`.
     pub fn clicks_after(&self, page: u32, from: Time) -> f64 {
         let rows = self.clicks.of(page);

@@ -12,6 +12,7 @@ pub mod frontier;
 pub mod law;
 pub mod longevity;
 pub mod order;
+pub mod price;
 pub mod refresh;
 pub mod registry;
 pub mod rhythm;
@@ -22,6 +23,7 @@ pub mod weight;
 use tidewatch_core::{Event, HostId, PageId, Time};
 
 pub use agenda::{Agenda, Highest};
+pub use price::why::{Standing, WhatIf, Why};
 
 /// Decides which page is fetched next.
 ///
@@ -49,6 +51,22 @@ pub trait Policy: Send {
     /// that saved. `false` if the bytes make no sense, and then nothing has changed.
     fn load(&mut self, _saved: &[u8]) -> bool {
         false
+    }
+
+    /// All that decides about a page at `now`; `None` for a policy that cannot tell, or a page that
+    /// nobody has told it of.
+    fn why(&mut self, _page: PageId, _now: Time) -> Option<Why> {
+        None
+    }
+
+    /// What another budget, in fetches a second, would bring; `None` for a policy that cannot tell.
+    fn what_if(&self, _budget: f64) -> Option<WhatIf> {
+        None
+    }
+
+    /// How things stand: price and freshness; `None` for a policy that has no price.
+    fn standing(&self) -> Option<Standing> {
+        None
     }
 }
 

@@ -9,6 +9,7 @@ use crate::frontier::{
 };
 use crate::longevity::{Longevity, Method, Settings, Threshold};
 use crate::order::{Adaptive, AdaptiveRule, BreadthFirst, Proportional, Random, Uniform};
+use crate::price::{self, Price};
 use crate::refresh::{Refresher, Weighing};
 
 /// A policy that can be asked for by name.
@@ -73,6 +74,11 @@ pub const POLICIES: &[Entry] = &[
         name: "harmonic",
         about: "least harmonic staleness: no page is given up",
         make: |_| Box::new(Refresher::new(Objective::Harmonic, Weighing::Given)),
+    },
+    Entry {
+        name: "price",
+        about: "one price for every fetch: whatever brings the most clicks next",
+        make: |seed| Box::new(Price::new(price::Settings::default(), seed)),
     },
     Entry {
         name: "frontier-random",

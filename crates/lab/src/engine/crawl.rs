@@ -8,7 +8,7 @@ use tidewatch_policy::{Gate, Policy};
 use tidewatch_trace::Count;
 
 use super::meter::{Measures, Meter};
-use super::{Settings, Start};
+use super::{Logged, Settings, Start};
 use crate::LabError;
 use crate::world::World;
 
@@ -167,8 +167,7 @@ impl<'w> Crawl<'w> {
         }
     }
 
-    /// Tells the policy of the clicks and views up to `until`: those on pages
-    /// that were in the collection by then.
+    /// Tells the policy of the clicks and views up to `until`, on the pages that are logged.
     fn push_log(&mut self, policy: &mut dyn Policy, until: Time) {
         let world = self.world;
         self.log.clicks += self.read_log(world.clicks_by_time(self.log.clicks), until, CLICK);
@@ -188,7 +187,11 @@ impl<'w> Crawl<'w> {
         let mut read = 0;
         for row in rows.take_while(|row| row.at <= until) {
             read += 1;
-            if self.meter.first_copied(row.page).is_some_and(|held| held <= row.at) {
+            let is_logged = match self.settings.logged {
+                Logged::Held => self.meter.first_copied(row.page).is_some_and(|at| at <= row.at),
+                Logged::Known => self.page_ids[row.page as usize] != UNKNOWN,
+            };
+            if is_logged {
                 let page = PageId(self.page_ids[row.page as usize]);
                 self.log.pending.push(Interest { page, at: row.at, count: row.count, kind });
             }
@@ -221,7 +224,25 @@ impl<'w> Crawl<'w> {
             is_held,
             weight: row.weight,
         }));
+        if self.settings.logged == Logged::Known {
+            self.catch_up(page, id);
+        }
         id
+    }
+
+    /// Puts the clicks that a page had before it was known into the next push.
+    fn catch_up(&mut self, page: u32, id: PageId) {
+        let pushed = Time::ZERO + self.settings.log_push.times(self.log.pushes);
+        for (rows, kind) in [(self.world.clicks_of(page), CLICK), (self.world.views_of(page), VIEW)]
+        {
+            let past = rows.iter().take_while(|row| self.log.pushes > 0 && row.at <= pushed);
+            self.log.pending.extend(past.map(|row| Interest {
+                page: id,
+                at: row.at,
+                count: row.count,
+                kind,
+            }));
+        }
     }
 
     fn host(&mut self, host: u32) -> HostId {

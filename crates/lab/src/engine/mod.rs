@@ -40,6 +40,16 @@ pub enum Start {
     Cold,
 }
 
+/// Whose clicks and views the search log tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// Pages in the collection, from then on: nobody clicks what the engine does not show.
+    Held,
+    /// Every page that is known, from its birth on: the log of another engine that has everything, as
+    /// in the experiments of `[LOSS13, §5.1]`.
+    Known,
+}
+
 /// The conditions of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -49,6 +59,8 @@ pub struct Settings {
     pub measure_last: Option<Span>,
     /// How often clicks become visible.
     pub log_push: Span,
+    /// Of which pages clicks become visible.
+    pub logged: Logged,
     /// What is in the collection at the start.
     pub start: Start,
     /// Whether every page is known from its birth (for oracles: discovery is free).
@@ -66,6 +78,7 @@ impl Settings {
             budget,
             measure_last: None,
             log_push: Span::HOUR,
+            logged: Logged::Held,
             start: Start::Warm,
             reveal: false,
             sketch_len: SKETCH_LEN,

@@ -9,6 +9,7 @@ mod estimators;
 mod frontier;
 mod halves;
 mod longevity;
+mod mixed;
 mod orders;
 mod reach;
 mod reader_changes;
@@ -110,6 +111,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "echo-real",
         about: "ECHO and its rivals on recorded news sites (--data: folder of the data sets)",
         run: echo::real::run,
+    },
+    Experiment {
+        name: "price-vs-echo",
+        about: "one price for every fetch against ECHO, and what each of its parts brings",
+        run: echo::price::run,
+    },
+    Experiment {
+        name: "price-vs-longevity",
+        about: "one price against curve-fit and oracles at equal cost (--data: folder ota_terms)",
+        run: longevity::price::run,
+    },
+    Experiment {
+        name: "price-mixed",
+        about: "one price against the best fixed split of the budget on a web of every kind",
+        run: mixed::run,
     },
     Experiment {
         name: "reach",

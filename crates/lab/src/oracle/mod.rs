@@ -1,12 +1,14 @@
 //! Policies that may look at the truth. What they reach bounds what can be learned.
 
 mod known_rates;
+mod known_sources;
 mod longevity;
 mod met;
 mod omniscient;
 mod timed;
 
 pub use known_rates::known_rates;
+pub use known_sources::{known_sources, source_terms};
 pub use longevity::{Knowledge, KnownLongevity, SeenLongevity};
 pub use omniscient::Omniscient;
 pub use timed::Timed;

@@ -10,6 +10,7 @@
 //! the ways of the paper ([`Rule`]).
 
 pub mod arrivals;
+pub mod beliefs;
 pub mod clicks;
 pub mod curve;
 mod policy;
@@ -19,6 +20,7 @@ pub mod sources;
 mod watch;
 
 pub use arrivals::Pace;
-pub use policy::{Counting, Echo, Rule, Settings};
+pub use beliefs::{Beliefs, Counting};
+pub use policy::{Echo, Rule, Settings};
 pub use profit::Pooling;
 pub use solve::{Charge, Schedule, Terms, solve};

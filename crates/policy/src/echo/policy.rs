@@ -1,13 +1,12 @@
 //! The policies of `[LOSS13]`, on line: they learn what sources are worth while they crawl.
 
-use tidewatch_core::{
-    Discovery, Event, HostId, LinkSeen, Observation, Outcome, PageId, Span, Time,
-};
+use rustc_hash::FxHashMap;
+use tidewatch_core::{Discovery, Event, HostId, Observation, Outcome, PageId, PageKey, Span, Time};
 
-use super::arrivals::{Arrivals, Pace};
-use super::clicks::Ledger;
+use super::arrivals::Pace;
+use super::beliefs::{Beliefs, Counting};
 use super::curve::Curve;
-use super::profit::{DEFAULT, HORIZON, Pooling, Profits};
+use super::profit::{DEFAULT, Pooling};
 use super::solve::{Charge, Schedule, Terms, solve};
 use super::watch::Watch;
 use crate::{Agenda, Choice, Gate, Policy};
@@ -29,16 +28,6 @@ pub enum Rule {
     Greedy,
 }
 
-/// Which links count as new when λ is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
-    /// Links to pages that nobody knew before: what a visit adds. Sources that repeat one another
-    /// share their links, and Σλᵢ is the rate at which pages are really found.
-    Discoveries,
-    /// Links that this source had not shown before, known from elsewhere or not.
-    Links,
-}
-
 /// What can be chosen about the learning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -51,36 +40,33 @@ pub struct Settings {
     pub counting: Counting,
     /// Whether sources learn profits from one another.
     pub pooling: Pooling,
+    /// Whether the log tells the clicks of pages that were never fetched too, as in the paper's
+    /// experiments. Otherwise only pages in the collection can be clicked.
+    pub logs_all: bool,
     /// Time between two solutions of Algorithm 1; half an hour in the paper.
     pub solve_every: Span,
 }
 
+impl Settings {
+    /// What is used where nothing else is asked for.
+    pub const DEFAULT: Settings = Settings {
+        memory: 7,
+        pace: Pace::Steady,
+        counting: Counting::Discoveries,
+        pooling: Pooling::All,
+        logs_all: false,
+        solve_every: Span::MINUTE.times(30),
+    };
+}
+
 impl Default for Settings {
     fn default() -> Self {
-        Settings {
-            memory: 7,
-            pace: Pace::Steady,
-            counting: Counting::Discoveries,
-            pooling: Pooling::All,
-            solve_every: Span::MINUTE.times(30),
-        }
+        Self::DEFAULT
     }
 }
 
 /// Times that the fetch of a new page is tried.
 const ATTEMPTS: u8 = 3;
-/// A page found after a long time is taken to be so old: lists show the latest links, and half of all
-/// links leave a list within some six hours (`[DEN22]`: 4.6 on front pages, 26 on sections).
-const USUAL_AGE: Span = Span::HOUR.times(3);
-/// When visits come so late on average (a half is in time), more was planned than the budget bears…
-const LATE: f64 = 1.0;
-/// …and when they come so soon, more could be planned; beyond this lateness makes no difference.
-const SOON: f64 = 0.6;
-const MOST_LATE: f64 = 10.0;
-/// By how much more or less is counted on from one plan to the next, and at most: a day up and down.
-const TIGHTEN: f64 = 1.1;
-const LOOSEN: f64 = 0.97;
-const MOST_STRAIN: f64 = 100.0;
 /// Stands for "not a source".
 const NONE: u32 = u32::MAX;
 
@@ -95,9 +81,7 @@ pub struct Echo {
     budget: f64,
     pages: Vec<Known>,
     sources: Vec<Source>,
-    profits: Profits,
-    arrivals: Arrivals,
-    ledger: Ledger,
+    beliefs: Beliefs,
     /// New pages, by place in the queue.
     new: Agenda<u64>,
     /// Other pages never fetched.
@@ -106,9 +90,9 @@ pub struct Echo {
     /// Sources without a place in the schedule, by last visit.
     spare: Agenda<(Time, u32)>,
     next_solve: Option<Time>,
-    /// New links for one that was counted on.
-    strain: f64,
     now: Time,
+    /// What is known of sources instead of learnt, by page key.
+    truth: FxHashMap<PageKey, Terms>,
 }
 
 #[derive(Clone, Copy)]
@@ -122,11 +106,8 @@ struct Known {
 struct Source {
     page: PageId,
     host: HostId,
-    /// Last visit, good or not.
-    last: Option<Time>,
-    /// What it showed at the last good visit, sorted.
-    shown: Vec<PageId>,
     is_gone: bool,
+    truth: Option<Terms>,
 }
 
 impl Echo {
@@ -138,17 +119,26 @@ impl Echo {
             budget: 0.0,
             pages: Vec::new(),
             sources: Vec::new(),
-            profits: Profits::new(settings.pooling),
-            arrivals: Arrivals::new(settings.memory, settings.pace),
-            ledger: Ledger::new(HORIZON),
+            beliefs: Beliefs::new(
+                settings.memory,
+                settings.pace,
+                settings.counting,
+                settings.pooling,
+            )
+            .with_log_of_all(settings.logs_all),
             new: Agenda::default(),
             others: Agenda::default(),
             watch: Watch::default(),
             spare: Agenda::default(),
             next_solve: None,
-            strain: 1.0,
             now: Time::ZERO,
+            truth: FxHashMap::default(),
         }
+    }
+
+    /// A policy that is told the terms of sources and learns those of others only.
+    pub fn knowing(rule: Rule, settings: Settings, truth: FxHashMap<PageKey, Terms>) -> Self {
+        Echo { truth, ..Self::new(rule, settings) }
     }
 
     fn discover(&mut self, found: &Discovery<'_>) {
@@ -164,20 +154,16 @@ impl Echo {
         let via = found.via.and_then(|via| self.pages.get(via.index())).map(|via| via.source);
         let from_source = via.is_none_or(|source| source != NONE);
         if let Some(source) = via.filter(|&source| source != NONE && !found.is_source) {
-            // Born some time since the source was seen last. What a first visit shows is old.
-            if let Some(before) = self.sources[source as usize].last {
-                let half = Span::from_micros(found.at.since(before).as_micros() / 2);
-                self.ledger.expect(found.page, found.at - half.min(USUAL_AGE));
-            }
+            self.beliefs.found(source as usize, found.page, found.at);
         }
         self.enqueue(found.page, from_source);
     }
 
     fn add_source(&mut self, found: &Discovery<'_>) {
         let (page, host) = (found.page, found.host);
-        self.sources.push(Source { page, host, last: None, shown: Vec::new(), is_gone: false });
-        self.profits.add_source(host.0);
-        self.arrivals.add_source(host.0);
+        let truth = self.truth.get(&found.key).copied();
+        self.sources.push(Source { page, host, is_gone: false, truth });
+        self.beliefs.add_source(host.0);
     }
 
     /// Puts a page that was never fetched in its queue.
@@ -198,7 +184,7 @@ impl Echo {
         }
         let known = &mut self.pages[seen.page.index()];
         match seen.outcome {
-            Outcome::Fetched(_) => self.ledger.open(seen.page, seen.at),
+            Outcome::Fetched(_) => self.beliefs.ledger.open(seen.page, seen.at),
             Outcome::Failed(_) if seen.previous.is_none() => {
                 known.attempts += 1;
                 if known.attempts < ATTEMPTS {
@@ -210,19 +196,17 @@ impl Echo {
     }
 
     fn note_source(&mut self, number: u32, seen: &Observation<'_>) {
-        let source = &mut self.sources[number as usize];
-        let first = source.last.is_none();
-        source.last = Some(seen.at);
-        match seen.outcome {
+        let links = match seen.outcome {
             Outcome::Gone => {
-                source.is_gone = true;
+                self.sources[number as usize].is_gone = true;
                 self.watch.drop(number);
                 return;
             }
-            Outcome::Fetched(content) => self.note_links(number, seen.at, content.links, first),
+            Outcome::Fetched(content) => Some(content.links),
             // Nothing was seen; due again after its interval.
-            Outcome::Failed(_) => {}
-        }
+            Outcome::Failed(_) => None,
+        };
+        self.beliefs.visited(number as usize, seen.at, links);
         self.watch.visited(number, seen.at);
         if self.rule == Rule::Greedy {
             self.watch.set_pace(number, self.expected_profit(number as usize, seen.at));
@@ -232,43 +216,24 @@ impl Echo {
         }
     }
 
-    /// What a visit to a source showed. A first visit only tells what is old.
-    fn note_links(&mut self, number: u32, at: Time, links: &[LinkSeen], is_first: bool) {
-        let index = number as usize;
-        let before = std::mem::take(&mut self.sources[index].shown);
-        let mut found = 0;
-        for link in links.iter().filter(|_| !is_first) {
-            let is_here_new = before.binary_search(&link.page).is_err()
-                && self.ledger.follows(link.page)
-                && !self.profits.has(index, link.page);
-            if is_here_new {
-                self.profits.add_page(index, link.page, link.is_new);
-            }
-            found += u32::from(match self.settings.counting {
-                Counting::Discoveries => link.is_new,
-                Counting::Links => is_here_new,
-            });
-        }
-        self.arrivals.visit(index, at, found);
-        let mut shown = before;
-        shown.clear();
-        shown.extend(links.iter().map(|link| link.page));
-        shown.sort_unstable();
-        self.sources[index].shown = shown;
-    }
-
     /// λᵢPᵢ.
     fn expected_profit(&self, source: usize, now: Time) -> f64 {
-        self.arrivals.rate(source, now) * self.profits.curve(source).profit
+        if let Some(truth) = self.sources[source].truth {
+            return truth.arrivals * truth.profit;
+        }
+        self.beliefs.arrivals(source, now) * self.beliefs.curve(source).profit
     }
 
     /// What is believed of a source; nothing for one that is gone.
     fn terms(&self, source: usize, now: Time) -> Terms {
+        if let Some(truth) = self.sources[source].truth {
+            return truth;
+        }
         let curve = match self.rule {
             Rule::Frequency => Curve { profit: 1.0, ..DEFAULT },
-            _ => self.profits.curve(source),
+            _ => self.beliefs.curve(source),
         };
-        let arrivals = self.strain * self.arrivals.rate(source, now);
+        let arrivals = self.beliefs.arrivals(source, now);
         let profit = if self.sources[source].is_gone { 0.0 } else { curve.profit };
         Terms { profit, decay: curve.decay, arrivals }
     }
@@ -288,28 +253,8 @@ impl Echo {
         (source != NONE).then(|| self.terms(source as usize, now))
     }
 
-    /// Lists scroll: a visit after a long time shows the latest links only, so that new links are
-    /// undercounted where visits are rare. A plan that counts on too few takes in too many sources, all
-    /// come late, and their links stay undercounted. So where visits come late, more links are counted
-    /// on than were seen, until what is planned can be done.
-    fn adjust(&mut self, now: Time) {
-        if self.rule == Rule::NewPages
-            && let Some(late) = self.watch.lateness(now, MOST_LATE)
-        {
-            let factor = if late > LATE {
-                TIGHTEN
-            } else if late < SOON {
-                LOOSEN
-            } else {
-                1.0
-            };
-            self.strain = (self.strain * factor).clamp(1.0, MOST_STRAIN);
-        }
-    }
-
     /// Plans visits anew.
     fn plan(&mut self, now: Time) {
-        self.adjust(now);
         self.next_solve = Some(now + self.settings.solve_every);
         self.watch.clear(self.sources.len());
         let paces: Vec<f64> = match self.rule {
@@ -321,7 +266,8 @@ impl Echo {
         self.spare = Agenda::default();
         for (number, (source, &pace)) in (0..).zip(self.sources.iter().zip(&paces)) {
             // Sources never visited wait among new pages.
-            let Some(last) = source.last.filter(|_| !source.is_gone) else { continue };
+            let last = self.beliefs.last(number as usize);
+            let Some(last) = last.filter(|_| !source.is_gone) else { continue };
             if pace > 0.0 {
                 self.watch.add(number, source.host, pace, last);
             } else {
@@ -352,9 +298,8 @@ impl Policy for Echo {
                 self.note(seen);
             }
             Event::Log(rows) => {
-                self.ledger.push(rows, self.now);
                 if self.rule != Rule::Frequency {
-                    self.profits.refit(&mut self.ledger, self.now);
+                    self.beliefs.take_log(rows, self.now);
                 }
             }
             Event::Budget(rate) => {

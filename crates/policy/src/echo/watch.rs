@@ -69,14 +69,6 @@ impl Watch {
         self.set_pace(source, 0.0);
     }
 
-    /// How far sources are behind on average, none by more than `most`; about a half when all visits
-    /// come in time. `None` without sources.
-    pub(super) fn lateness(&self, now: Time, most: f64) -> Option<f64> {
-        let behind = |row: &Row| ((now.seconds() - row.last) * row.pace).clamp(0.0, most);
-        let sum: f64 = self.rows.iter().map(behind).sum();
-        (!self.rows.is_empty()).then(|| sum / self.rows.len() as f64)
-    }
-
     /// The source furthest behind among open hosts, if it is behind by more than `least`.
     pub(super) fn furthest(&self, now: Time, gate: &dyn Gate, least: f64) -> Option<u32> {
         let (time, mut best, mut found) = (now.seconds(), least, None);
@@ -139,8 +131,6 @@ mod tests {
         watch.visited(2, at(80));
         assert_eq!(watch.due(at(99), &AlwaysOpen), None);
         assert_eq!(watch.due(at(100), &AlwaysOpen), Some(0));
-        // 1.0 and 2/3.
-        assert!((watch.lateness(at(100), 9.0).unwrap() - 5.0 / 6.0).abs() < 1e-12);
         watch.drop(0);
         assert_eq!(watch.due(at(105), &AlwaysOpen), None);
         assert_eq!(watch.due(at(110), &AlwaysOpen), Some(2));

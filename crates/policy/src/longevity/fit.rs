@@ -58,6 +58,8 @@ const PRIOR: [f64; 3] = [0.5, 0.335, 0.165];
 pub struct Fit {
     /// The curve of the best family.
     pub curve: DivergenceCurve,
+    /// The curve of the better of churn and scroll: what holds if the page changes at all.
+    pub changing: DivergenceCurve,
     /// Posterior chances of static, churn and scroll.
     pub chances: [f64; 3],
     /// What a refresh is expected to be worth, by the time since the last.
@@ -173,8 +175,8 @@ pub fn fit(points: &[Point], hashes: usize, overlap: usize) -> Fit {
             families[shape.family()].add(log, &means);
         }
     }
-    let (curve, chances) = choose(&families);
-    Fit { curve, chances, worth: expected_worth(&found, &families, &chances) }
+    let ([curve, changing], chances) = choose(&families);
+    Fit { curve, changing, chances, worth: expected_worth(&found, &families, &chances) }
 }
 
 fn rate_of(rate: usize) -> f64 {
@@ -263,22 +265,17 @@ impl Family {
     }
 }
 
-/// The curve of the best family, and the chances of all.
-fn choose(families: &[Family; 3]) -> (DivergenceCurve, [f64; 3]) {
+/// The curve of the best family, that of the best which changes, and the chances of all.
+fn choose(families: &[Family; 3]) -> ([DivergenceCurve; 2], [f64; 3]) {
     let logs: [f64; 3] = std::array::from_fn(|i| families[i].evidence() + PRIOR[i].ln());
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights = logs.map(|log| (log - largest).exp());
     let total: f64 = weights.iter().sum();
     let chances = weights.map(|weight| weight / total);
-    let best = if chances[0] >= chances[1] + chances[2] {
-        0
-    } else if chances[1] >= chances[2] {
-        1
-    } else {
-        2
-    };
-    let curve = if best == 0 { DivergenceCurve::STATIC } else { families[best].curve() };
-    (curve, chances)
+    let changing = families[if chances[1] >= chances[2] { 1 } else { 2 }].curve();
+    let is_static = chances[0] >= chances[1] + chances[2];
+    let curve = if is_static { DivergenceCurve::STATIC } else { changing };
+    ([curve, changing], chances)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! What they share: webs from consecutive seeds, runs of policies at budgets, the last week measured.
 
 pub(super) mod parameters;
+pub(super) mod price;
 pub(super) mod real;
 pub(super) mod table1;
 pub(super) mod window;
@@ -11,10 +12,11 @@ use rayon::prelude::*;
 use tidewatch_core::{FetchKind, Rate, Span};
 use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_policy::Policy;
+use tidewatch_policy::echo::{Echo, Pooling, Rule, Settings as Echoing};
 use tidewatch_report::Cell;
 
 use super::Setup;
-use crate::engine::{self, FirstFetch, Settings};
+use crate::engine::{self, FirstFetch, Logged, Settings};
 use crate::generate::echo::{self, EchoConfig};
 use crate::{LabError, World, policies};
 
@@ -23,6 +25,9 @@ const BUDGETS: [f64; 3] = [0.05, 0.10, 0.20];
 /// Its algorithms, in the order of its table.
 const ALGORITHMS: [&str; 6] =
     ["frequency", "bfs", "fixed-quota", "echo-greedy", "echo-schedule", "echo-newpages"];
+/// How the paper's algorithms learn.
+const AS_PUBLISHED: Echoing =
+    Echoing { pooling: Pooling::Alone, logs_all: true, ..Echoing::DEFAULT };
 /// A source visited at most so often in the measured week is hardly visited.
 const HARDLY: u32 = 1;
 
@@ -41,7 +46,12 @@ pub(super) struct Run {
 
 /// Generated webs, one a seed.
 pub(super) fn webs(setup: &Setup<'_>) -> Result<Vec<(u64, World)>, LabError> {
-    let config = EchoConfig { scale: setup.scale, ..EchoConfig::default() };
+    webs_like(setup, &EchoConfig::default())
+}
+
+/// The same with other settings than the usual.
+fn webs_like(setup: &Setup<'_>, config: &EchoConfig) -> Result<Vec<(u64, World)>, LabError> {
+    let config = EchoConfig { scale: setup.scale, ..config.clone() };
     config.check()?;
     let seeds: Vec<u64> = setup.seeds().collect();
     seeds
@@ -53,11 +63,28 @@ pub(super) fn webs(setup: &Setup<'_>) -> Result<Vec<(u64, World)>, LabError> {
         .collect()
 }
 
-/// Conditions of a run: `budget` is for a web of full size; a smaller web has fewer pages a second
-/// and the budget shrinks with it.
+/// Conditions of a run as in the paper: the log is that of an engine which has every page. `budget` is
+/// for a web of full size; a smaller web has fewer pages a second and the budget shrinks with it.
 pub(super) fn conditions(setup: &Setup<'_>, budget: f64) -> Settings {
     let budget = Rate::per_second(budget * setup.scale).unwrap_or(Rate::ZERO);
-    Settings { measure_last: Some(Span::WEEK), ..Settings::new(budget) }
+    Settings { measure_last: Some(Span::WEEK), logged: Logged::Known, ..Settings::new(budget) }
+}
+
+/// An algorithm as the paper describes it: profits of every source on its own, from the log of an
+/// engine which has every page.
+fn published(name: &'static str) -> Result<Contender, LabError> {
+    let rule = match name {
+        "frequency" => Rule::Frequency,
+        "fixed-quota" => Rule::FixedQuota,
+        "echo-greedy" => Rule::Greedy,
+        "echo-schedule" => Rule::Schedule,
+        "echo-newpages" => Rule::NewPages,
+        _ => {
+            let found = policies::find(name)?;
+            return Ok(Contender::new(name, move |world, seed| found.make(world, seed)));
+        }
+    };
+    Ok(Contender::new(name, move |_, _| Box::new(Echo::new(rule, AS_PUBLISHED))))
 }
 
 /// The most that can be earned, clicks a second, for a web of full size.
@@ -88,28 +115,47 @@ pub(super) fn simulate(
     })
 }
 
-/// Runs of every named policy at every budget over every web: `[policy][budget][web]`.
+/// Makes a policy for a run over a web, from a seed.
+type Make = dyn for<'w> Fn(&'w World, u64) -> Box<dyn Policy + 'w> + Send + Sync;
+
+/// A policy that takes part, under conditions of its own.
+struct Contender {
+    name: &'static str,
+    make: Box<Make>,
+    logged: Logged,
+}
+
+impl Contender {
+    fn new(
+        name: &'static str,
+        make: impl for<'w> Fn(&'w World, u64) -> Box<dyn Policy + 'w> + Send + Sync + 'static,
+    ) -> Self {
+        Contender { name, make: Box::new(make), logged: Logged::Known }
+    }
+}
+
+/// Runs of every policy at every budget over every web: `[policy][budget][web]`.
 fn contest(
     setup: &Setup<'_>,
     webs: &[(u64, World)],
-    names: &[&str],
+    contenders: &[Contender],
     budgets: &[f64],
 ) -> Result<Vec<Vec<Vec<Run>>>, LabError> {
     let mut jobs = Vec::new();
-    for &name in names {
-        let policy = policies::find(name)?;
+    for contender in contenders {
         for &budget in budgets {
-            jobs.extend(webs.iter().map(move |web| (policy, budget, web)));
+            jobs.extend(webs.iter().map(move |web| (contender, budget, web)));
         }
     }
-    let runs = jobs.par_iter().map(|(policy, budget, (seed, world))| {
-        (setup.say)(&format!("{} at {budget} fetches/s, seed {seed}", policy.name));
-        let mut made = policy.make(world, *seed);
-        simulate(world, made.as_mut(), &conditions(setup, *budget), setup.scale)
+    let runs = jobs.par_iter().map(|(contender, budget, (seed, world))| {
+        (setup.say)(&format!("{} at {budget} fetches/s, seed {seed}", contender.name));
+        let mut made = (contender.make)(world, *seed);
+        let settings = Settings { logged: contender.logged, ..conditions(setup, *budget) };
+        simulate(world, made.as_mut(), &settings, setup.scale)
     });
     let mut runs = runs.collect::<Result<Vec<Run>, LabError>>()?.into_iter();
     let mut take = |_: &f64| runs.by_ref().take(webs.len()).collect();
-    Ok(names.iter().map(|_| budgets.iter().map(&mut take).collect()).collect())
+    Ok(contenders.iter().map(|_| budgets.iter().map(&mut take).collect()).collect())
 }
 
 /// Mean and 95% interval of a figure over runs.

@@ -7,7 +7,7 @@ use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_policy::echo::{Counting, Echo, Pace, Pooling, Rule, Settings as Echoing};
 use tidewatch_report::{Axis, Cell, Chart, Column, Report, Series, Table};
 
-use super::{Run, cell, conditions, estimate, simulate, webs};
+use super::{AS_PUBLISHED, Run, cell, conditions, estimate, simulate, webs};
 use crate::compare::dynamic_quality;
 use crate::experiment::Setup;
 use crate::{LabError, World};
@@ -71,16 +71,16 @@ fn trials() -> Vec<Trial> {
             trials.push(Trial { group, name, rule, rule_name, echoing, push });
         };
         for (name, push) in PUSHES {
-            add("log push period", name.to_owned(), Echoing::default(), push);
+            add("log push period", name.to_owned(), AS_PUBLISHED, push);
         }
         for memory in MEMORIES {
-            let echoing = Echoing { memory, ..Echoing::default() };
+            let echoing = Echoing { memory, ..AS_PUBLISHED };
             add("visits remembered", memory.to_string(), echoing, Span::HOUR);
         }
-        let usual = Echoing::default();
+        let usual = AS_PUBLISHED;
         let open = [
-            ("as chosen", usual),
-            ("profits not pooled", Echoing { pooling: Pooling::Alone, ..usual }),
+            ("as published", usual),
+            ("profits pooled", Echoing { pooling: Pooling::All, ..usual }),
             ("all new links counted", Echoing { counting: Counting::Links, ..usual }),
             ("with the rhythm", Echoing { pace: Pace::Rhythm, ..usual }),
         ];

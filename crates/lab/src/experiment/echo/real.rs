@@ -12,12 +12,12 @@ use tidewatch_core::{Rate, Span, Time};
 use tidewatch_report::{Axis, Bar, BarChart, Cell, Column, Report, Table};
 use tidewatch_trace::{Count, Trace};
 
-use super::{ALGORITHMS, HARDLY, Run, simulate};
-use crate::engine::{self, Settings};
+use super::{ALGORITHMS, HARDLY, Run, published, simulate};
+use crate::engine::{self, Logged, Settings};
 use crate::experiment::Setup;
 use crate::import::{ImportArgs, Importer, Join};
 use crate::reach::new_pages;
-use crate::{LabError, World, policies};
+use crate::{LabError, World};
 
 /// Where the data sets lie in the folder given.
 const SOURCES: &str = "de_news_hubs_hourly_2022";
@@ -123,7 +123,7 @@ fn rate(world: &World) -> f64 {
 fn conditions(world: &World, depth: f64) -> Settings {
     let budget = Rate::per_second(depth * rate(world)).unwrap_or(Rate::ZERO);
     let measured = MEASURED.min(world.trace().duration);
-    Settings { measure_last: Some(measured), ..Settings::new(budget) }
+    Settings { measure_last: Some(measured), logged: Logged::Known, ..Settings::new(budget) }
 }
 
 fn contest(setup: &Setup<'_>, name: &'static str, world: &World) -> Result<Set, LabError> {
@@ -133,7 +133,7 @@ fn contest(setup: &Setup<'_>, name: &'static str, world: &World) -> Result<Set, 
         .par_iter()
         .map(|&(policy, depth)| {
             (setup.say)(&format!("{name}: {policy} at {depth} fetches a new page"));
-            let mut made = policies::find(policy)?.make(world, setup.seed);
+            let mut made = (published(policy)?.make)(world, setup.seed);
             simulate(world, made.as_mut(), &conditions(world, depth), 1.0)
         })
         .collect::<Result<_, LabError>>()?;

@@ -4,11 +4,11 @@ use rayon::prelude::*;
 use tidewatch_core::{Rate, Span, Time};
 use tidewatch_report::{Axis, Cell, Chart, Column, Report, Series, Table};
 
-use super::{ALGORITHMS, Run, conditions, simulate, webs};
+use super::{ALGORITHMS, Run, conditions, published, simulate, webs};
 use crate::compare::dynamic_quality;
 use crate::engine::FirstFetch;
 use crate::experiment::Setup;
-use crate::{LabError, World, policies};
+use crate::{LabError, World};
 
 /// T of the figure.
 const WINDOW: Span = Span::HOUR.times(5);
@@ -24,7 +24,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         .par_iter()
         .map(|name| {
             (setup.say)(name);
-            let mut policy = policies::find(name)?.make(world, setup.seed);
+            let mut policy = (published(name)?.make)(world, setup.seed);
             simulate(world, policy.as_mut(), &conditions(setup, BUDGET), setup.scale)
         })
         .collect::<Result<_, _>>()?;

@@ -5,6 +5,7 @@
 pub(super) mod lifetimes;
 pub(super) mod offline;
 pub(super) mod online;
+pub(super) mod price;
 pub(super) mod versus;
 
 use std::path::Path;

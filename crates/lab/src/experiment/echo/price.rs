@@ -1,0 +1,161 @@
+//! One price against ECHO, in ECHO's own setting, and what each part of it brings.
+
+use tidewatch_math::sum::{Estimate, Moments};
+use tidewatch_policy::echo::{Echo, Pooling, Rule, Settings as Echoing};
+use tidewatch_policy::price::news::Parts;
+use tidewatch_policy::price::{Price, Settings as Pricing};
+use tidewatch_report::{Axis, Bar, BarChart, Cell, Column, Report, Table};
+
+use super::{AS_PUBLISHED, BUDGETS, Contender, Run, cell, contest, estimate, published, webs};
+use crate::LabError;
+use crate::engine::Logged;
+use crate::experiment::Setup;
+use crate::oracle::known_sources;
+
+/// By how much more than ECHO one price should earn at the smallest budget: a prototype's gain.
+const AIM: f64 = 1.08;
+
+/// The whole policy, where the log tells of every page as in the paper.
+const WHOLE: Parts = Parts { prediction: true, credit: true, pooling: true, logs_all: true };
+
+pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
+    let webs = webs(setup)?;
+    let contenders = contenders()?;
+    let runs = contest(setup, &webs, &contenders, &BUDGETS)?;
+    let names: Vec<&str> = contenders.iter().map(|contender| contender.name).collect();
+    Ok(Report::new("One price against ECHO")
+        .lead(verdict(&runs))
+        .fact("webs", format!("{} of scale {}", setup.repeat, setup.scale))
+        .section("Profit as a share of the bound", |section| {
+            section.table(table(&names, &runs)).chart(chart(&names, &runs)).note(
+                "± is the 95% interval over webs from different seeds; gains are web by web over \
+                 echo-newpages with pooled profits, which learns from the same log. Own log: only \
+                 what was fetched can be clicked, for either.",
+            );
+        })
+        .section("Where the budget goes", |section| {
+            section.table(split(&names, &runs));
+        }))
+}
+
+/// The order matters: the first two are what gains are counted over, the third is the policy.
+fn contenders() -> Result<Vec<Contender>, LabError> {
+    let priced = |name, parts: Parts| {
+        let settings = Pricing { parts, ..Pricing::default() };
+        Contender::new(name, move |_, seed| Box::new(Price::new(settings, seed)))
+    };
+    let echo = |name, echoing: Echoing| {
+        Contender::new(name, move |_, _| Box::new(Echo::new(Rule::NewPages, echoing)))
+    };
+    let own = Logged::Held;
+    Ok(vec![
+        echo("echo-newpages, pooled", Echoing { pooling: Pooling::All, ..AS_PUBLISHED }),
+        published("echo-newpages")?,
+        priced("price", WHOLE),
+        priced("price without page prediction", Parts { prediction: false, ..WHOLE }),
+        priced("price without credit", Parts { credit: false, ..WHOLE }),
+        priced("price without pooling", Parts { pooling: false, ..WHOLE }),
+        Contender { logged: own, ..echo("echo-newpages, pooled, own log", Echoing::DEFAULT) },
+        Contender { logged: own, ..priced("price, own log", Parts { logs_all: false, ..WHOLE }) },
+        Contender::new("echo-newpages, told", |world, _| {
+            Box::new(known_sources(world, Rule::NewPages))
+        }),
+    ])
+}
+
+/// How much more one earned than another, as a ratio, web by web.
+fn gain(runs: &[Run], than: &[Run]) -> Estimate {
+    let pairs = runs.iter().zip(than);
+    pairs.map(|(ours, theirs)| ours.share / theirs.share).collect::<Moments>().estimate()
+}
+
+fn table(names: &[&str], runs: &[Vec<Vec<Run>>]) -> Table {
+    let mut columns = vec![Column::text("policy")];
+    for n in BUDGETS {
+        columns.push(Column::number(format!("N = {n}")).highest());
+        columns.push(Column::number("× echo-newpages"));
+    }
+    let mut table = Table::new(columns);
+    for (i, name) in names.iter().enumerate() {
+        let mut cells = vec![Cell::text(*name)];
+        for budget in 0..BUDGETS.len() {
+            cells.push(cell(&estimate(&runs[i][budget], |run| run.share), 3));
+            cells.push(cell(&gain(&runs[i][budget], &runs[0][budget]), 2));
+        }
+        table.push(cells);
+    }
+    table
+}
+
+fn chart(names: &[&str], runs: &[Vec<Vec<Run>>]) -> BarChart {
+    let axis = Axis::new("share of the bound").from_zero();
+    let groups = BUDGETS.iter().map(|n| format!("N = {n}"));
+    let mut chart = BarChart::new("Profit as a share of the bound", axis).groups(groups);
+    for (name, runs) in names.iter().zip(runs) {
+        let bar = |runs: &Vec<Run>| {
+            let share = estimate(runs, |run| run.share);
+            if share.half_width.is_nan() {
+                Bar::new(share.mean)
+            } else {
+                Bar::plus_minus(share.mean, share.half_width)
+            }
+        };
+        chart.push(*name, runs.iter().map(bar));
+    }
+    chart
+}
+
+fn split(names: &[&str], runs: &[Vec<Vec<Run>>]) -> Table {
+    let mut columns = vec![Column::text("policy")];
+    for n in BUDGETS {
+        columns.push(Column::number(format!("sources at {n}")));
+        columns.push(Column::number("new"));
+        columns.push(Column::number("hardly visited"));
+    }
+    let mut table = Table::new(columns).caption("Shares of the budget, and of the sources.");
+    for (name, runs) in names.iter().zip(runs) {
+        let mut cells = vec![Cell::text(*name)];
+        for runs in runs {
+            let mean = |of: &dyn Fn(&Run) -> f64| Cell::number(estimate(runs, of).mean, 3);
+            cells.extend([mean(&|run| run.split[0]), mean(&|run| run.split[1])]);
+            cells.push(mean(&|run| run.hardly));
+        }
+        table.push(cells);
+    }
+    table
+}
+
+fn verdict(runs: &[Vec<Vec<Run>>]) -> String {
+    let gains: Vec<f64> = (0..BUDGETS.len())
+        .map(|budget| {
+            let best = runs[..2]
+                .iter()
+                .map(|echo| gain(&runs[2][budget], &echo[budget]).mean)
+                .fold(f64::INFINITY, f64::min);
+            best
+        })
+        .collect();
+    let list: Vec<String> =
+        gains.iter().zip(BUDGETS).map(|(gain, n)| format!("{gain:.2} at N = {n}")).collect();
+    let aim = if gains[0] >= AIM { "reached" } else { "missed" };
+    format!(
+        "One price earns this multiple of the better ECHO-newpages: {}. The aim of {AIM} at the \
+         smallest budget is {aim}.",
+        list.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tiny_web_gives_every_table() {
+        let setup =
+            Setup { seed: 1, repeat: 2, scale: 0.02, data: None, trace: None, say: &|_: &str| {} };
+        let text = run(&setup).unwrap().to_text(200);
+        for name in ["price without credit", "own log", "told", "hardly visited", "N = 0.05"] {
+            assert!(text.contains(name), "no {name} in {text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! One price against the policies of longevity, at equal cost.
+
+use rayon::prelude::*;
+use tidewatch_core::Span;
+use tidewatch_report::{Cell, Column, Report, Table};
+
+use super::{Curve, at_cost, by_cost, chart, web};
+use crate::experiment::Setup;
+use crate::{LabError, World};
+
+const COSTS: [f64; 6] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6];
+const NAMED: [&str; 6] = ["uniform", "cgm", "curve-fit", "price", "fs-s", "fs-d"];
+/// Scale of the generated web at `--scale 1`: 5,000 pages.
+const SCALE: f64 = 0.5;
+
+pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
+    (setup.say)("preparing the web");
+    let world = World::new(web(setup, SCALE)?)?;
+    let half = Span::from_micros(world.trace().duration.as_micros() / 2);
+    let mut curves = Vec::new();
+    for name in NAMED {
+        (setup.say)(name);
+        let points =
+            COSTS.par_iter().map(|&cost| at_cost(&world, name, cost, Some(half), setup.seed));
+        curves.push(Curve::new(name, points.collect::<Result<_, _>>()?));
+    }
+    let (table, verdict) = gap(&curves);
+    Ok(Report::new("One price against longevity")
+        .lead(verdict)
+        .fact("web", world.trace().name.clone())
+        .fact("pages", world.len().to_string())
+        .fact("measured", format!("the last {:.0} days", half.seconds() / 86_400.0))
+        .fact("seed", setup.seed.to_string())
+        .section("Cost and staleness", |section| {
+            section.chart(chart("At equal cost", &curves, 1.0)).table(by_cost(&curves, &COSTS));
+        })
+        .section("The gap to the oracle", |section| {
+            section.table(table);
+        }))
+}
+
+/// How much of curve-fit's distance to fs-d one price closes.
+fn gap(curves: &[Curve]) -> (Table, String) {
+    let of = |name: &str| curves.iter().find(|curve| curve.name == name).expect("it was run");
+    let (fit, price, best) = (of("curve-fit"), of("price"), of("fs-d"));
+    let mut table = Table::new([
+        Column::number("cost"),
+        Column::number("curve-fit"),
+        Column::number("price").lowest(),
+        Column::number("fs-d"),
+        Column::number("gap closed"),
+    ])
+    .caption("Mean divergence of copies.");
+    let (mut closed, mut worse) = (Vec::new(), Vec::new());
+    for i in 0..COSTS.len() {
+        let [fit, price, best] = [fit, price, best].map(|curve| curve.points[i].staleness);
+        let part = (fit - price) / (fit - best);
+        table.push([
+            Cell::number(COSTS[i], 2),
+            Cell::number(fit, 4),
+            Cell::number(price, 4),
+            Cell::number(best, 4),
+            Cell::number(part, 2),
+        ]);
+        closed.push(part);
+        if price > fit {
+            worse.push(format!("{}", COSTS[i]));
+        }
+    }
+    let (low, high) = closed
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), c| (low.min(*c), high.max(*c)));
+    let verdict = if worse.is_empty() {
+        format!(
+            "One price is nowhere worse than curve-fit and closes {low:.2} to {high:.2} of its gap to fs-d."
+        )
+    } else {
+        format!(
+            "One price is worse than curve-fit at cost {}; of the gap to fs-d it closes {low:.2} to \
+             {high:.2}.",
+            worse.join(", ")
+        )
+    };
+    (table, verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tiny_web_gives_every_table() {
+        let setup =
+            Setup { seed: 1, repeat: 1, scale: 0.02, data: None, trace: None, say: &|_: &str| {} };
+        let text = run(&setup).unwrap().to_text(200);
+        for name in NAMED.iter().chain(&["gap closed"]) {
+            assert!(text.contains(name), "no {name} in {text}");
+        }
+    }
+}

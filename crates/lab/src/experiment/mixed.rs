@@ -1,0 +1,222 @@
+//! One price against every fixed split of the budget, on a web of every kind.
+
+use rayon::prelude::*;
+use tidewatch_core::{FetchKind, Rate, Span};
+use tidewatch_math::sum::{Estimate, Moments};
+use tidewatch_report::{Cell, Column, Report, Table};
+
+use super::Setup;
+use crate::engine::{self, Measures, Settings};
+use crate::generate::mixed::{self, MixedConfig};
+use crate::split::Split;
+use crate::{LabError, World, policies};
+
+/// Fetches a second at scale 1, where about as many pages appear or change as in a tenth of `[LOSS13]`'s
+/// web: scarce, fair, ample.
+const BUDGETS: [f64; 3] = [0.01, 0.03, 0.1];
+/// What each part is run by: the best of its kind that a crawler could run.
+const PARTS: [&str; 3] = ["embarrassment", "echo-newpages", "indegree"];
+/// Splits are searched in these steps, in per cent: first coarse, then about the best.
+const COARSE: i32 = 20;
+const FINE: i32 = 5;
+
+/// A division of the budget, in per cent, and what it served on every web.
+#[derive(Clone)]
+struct Tried {
+    split: [i32; 3],
+    served: Vec<f64>,
+}
+
+impl Tried {
+    fn mean(&self) -> f64 {
+        self.served.iter().sum::<f64>() / self.served.len() as f64
+    }
+}
+
+pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
+    let config = MixedConfig { scale: setup.scale, ..MixedConfig::default() };
+    config.check()?;
+    (setup.say)("preparing the webs");
+    let webs: Vec<(u64, World)> = setup
+        .seeds()
+        .map(|seed| Ok((seed, World::new(mixed::generate(&config, seed).trace)?)))
+        .collect::<Result<_, LabError>>()?;
+    let mut table = Table::new([
+        Column::number("budget").unit("fetches/s"),
+        Column::number("one price").unit("clicks/s").highest(),
+        Column::number("best split").unit("clicks/s"),
+        Column::text("which: refresh / news / frontier"),
+        Column::number("one price over it"),
+        Column::text("one price spent it on: refresh / source / new / frontier"),
+    ])
+    .caption("Clicks a second that met an up-to-date copy in the collection.");
+    let mut gains = Vec::new();
+    let mut landscape = Vec::new();
+    for budget in BUDGETS {
+        let priced: Vec<Measures> = each(&webs, |seed, world| {
+            (setup.say)(&format!("one price at {budget}"));
+            let mut policy = policies::find("price")?.make(world, seed);
+            engine::run(world, policy.as_mut(), &conditions(setup, budget))
+        })?;
+        let tried = search(setup, &webs, budget)?;
+        let best =
+            tried.iter().max_by(|a, b| a.mean().total_cmp(&b.mean())).expect("some were tried");
+        let ours: Vec<f64> = priced.iter().map(served).collect();
+        let ratio: Estimate =
+            ours.iter().zip(&best.served).map(|(a, b)| a / b).collect::<Moments>().estimate();
+        table.push([
+            Cell::number(budget, 3),
+            Cell::number(ours.iter().sum::<f64>() / ours.len() as f64, 4),
+            Cell::number(best.mean(), 4),
+            Cell::text(best.split.map(|share| share.to_string()).join(" / ")),
+            plus_minus(&ratio),
+            Cell::text(spent(&priced)),
+        ]);
+        gains.push(ratio.mean);
+        landscape.push((budget, tried));
+    }
+    Ok(Report::new("One price against fixed splits of the budget")
+        .lead(verdict(&gains))
+        .fact("webs", format!("{} of scale {}", webs.len(), setup.scale))
+        .section("Clicks served", |section| {
+            section.table(table).note(format!(
+                "A fixed split gives each part its share: refreshes by {}, sources and new pages by {}, \
+                 the frontier by {}; what a part cannot use goes to the others. Splits were searched in \
+                 steps of {COARSE}%, then of {FINE}% about the best, on the very webs they are judged \
+                 on, which favours them.",
+                PARTS[0], PARTS[1], PARTS[2]
+            ));
+        })
+        .section("All splits tried", |section| {
+            for (budget, tried) in landscape {
+                section.table(all(budget, tried));
+            }
+        }))
+}
+
+fn plus_minus(ratio: &Estimate) -> Cell {
+    if ratio.half_width.is_nan() {
+        Cell::number(ratio.mean, 3)
+    } else {
+        Cell::plus_minus(ratio.mean, ratio.half_width, 3)
+    }
+}
+
+fn conditions(setup: &Setup<'_>, budget: f64) -> Settings {
+    let budget = Rate::per_second(budget * setup.scale).unwrap_or(Rate::ZERO);
+    Settings { measure_last: Some(Span::WEEK), ..Settings::new(budget) }
+}
+
+fn served(measures: &Measures) -> f64 {
+    measures.served_per_s.unwrap_or(0.0)
+}
+
+fn each(
+    webs: &[(u64, World)],
+    run: impl Fn(u64, &World) -> Result<Measures, LabError> + Sync,
+) -> Result<Vec<Measures>, LabError> {
+    webs.par_iter().map(|(seed, world)| run(*seed, world)).collect()
+}
+
+fn try_split(
+    setup: &Setup<'_>,
+    webs: &[(u64, World)],
+    budget: f64,
+    split: [i32; 3],
+) -> Result<Tried, LabError> {
+    (setup.say)(&format!("split {split:?} at {budget}"));
+    let runs = each(webs, |seed, world| {
+        let [a, b, c] = PARTS.map(policies::own);
+        let parts = [a?(seed), b?(seed), c?(seed)];
+        let mut policy = Split::new(parts, split.map(|share| f64::from(share) / 100.0));
+        engine::run(world, &mut policy, &conditions(setup, budget))
+    })?;
+    Ok(Tried { split, served: runs.iter().map(served).collect() })
+}
+
+/// Splits in coarse steps, then in fine ones for as long as a neighbour is better.
+fn search(setup: &Setup<'_>, webs: &[(u64, World)], budget: f64) -> Result<Vec<Tried>, LabError> {
+    let steps = 100 / COARSE;
+    let coarse: Vec<[i32; 3]> = (0..=steps)
+        .flat_map(|a| (0..=steps - a).map(move |b| [a, b, steps - a - b].map(|s| s * COARSE)))
+        .collect();
+    let attempt = |split: &[i32; 3]| try_split(setup, webs, budget, *split);
+    let mut tried: Vec<Tried> = coarse.par_iter().map(attempt).collect::<Result<_, _>>()?;
+    loop {
+        let best = tried.iter().max_by(|a, b| a.mean().total_cmp(&b.mean())).expect("some").split;
+        let new: Vec<[i32; 3]> = neighbours(best)
+            .filter(|split| tried.iter().all(|tried| tried.split != *split))
+            .collect();
+        if new.is_empty() {
+            return Ok(tried);
+        }
+        let more: Vec<Tried> = new.par_iter().map(attempt).collect::<Result<_, _>>()?;
+        tried.extend(more);
+    }
+}
+
+/// Splits that differ by one fine step from one part to another.
+fn neighbours(split: [i32; 3]) -> impl Iterator<Item = [i32; 3]> {
+    let pairs = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
+    pairs.filter(|(from, to)| from != to).filter_map(move |(from, to)| {
+        let mut other = split;
+        other[from] -= FINE;
+        other[to] += FINE;
+        (other[from] >= 0).then_some(other)
+    })
+}
+
+fn spent(runs: &[Measures]) -> String {
+    let sum = |kind: FetchKind| runs.iter().map(|run| run.fetches[kind as usize]).sum::<u64>();
+    let counts = FetchKind::ALL.map(sum);
+    let all = counts.iter().sum::<u64>().max(1) as f64;
+    counts.map(|count| format!("{:.0}%", 100.0 * count as f64 / all)).join(" / ")
+}
+
+fn all(budget: f64, mut tried: Vec<Tried>) -> Table {
+    tried.sort_by(|a, b| b.mean().total_cmp(&a.mean()));
+    let mut table = Table::new([
+        Column::text("refresh / news / frontier, %"),
+        Column::number("served").unit("clicks/s"),
+    ])
+    .caption(format!("At {budget} fetches/s, best first."));
+    for tried in tried.iter().take(12) {
+        let split = tried.split.map(|share| share.to_string()).join(" / ");
+        table.push([Cell::text(split), Cell::number(tried.mean(), 4)]);
+    }
+    table
+}
+
+fn verdict(gains: &[f64]) -> String {
+    let list: Vec<String> =
+        gains.iter().zip(BUDGETS).map(|(gain, n)| format!("{gain:.3} at {n}")).collect();
+    let all = if gains.iter().all(|gain| *gain > 1.0) {
+        "One price beats the best fixed split at every budget"
+    } else {
+        "One price does not beat the best fixed split at every budget"
+    };
+    format!("{all}: it serves this multiple of it: {}.", list.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_keep_the_whole() {
+        let all: Vec<_> = neighbours([100, 0, 0]).collect();
+        assert_eq!(all, [[95, 5, 0], [95, 0, 5]]);
+        assert!(neighbours([40, 40, 20]).all(|s| s.iter().sum::<i32>() == 100));
+    }
+
+    #[test]
+    fn a_tiny_web_gives_every_table() {
+        let setup =
+            Setup { seed: 1, repeat: 1, scale: 0.03, data: None, trace: None, say: &|_: &str| {} };
+        let text = run(&setup).unwrap().to_text(200);
+        assert!(
+            text.contains("best split") && text.contains("refresh / news / frontier"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! ECHO told what sources are worth: how much of what it misses is for want of knowing?
+
+use rustc_hash::FxHashMap;
+use tidewatch_core::{PageKey, Time};
+use tidewatch_policy::echo::{Echo, Rule, Settings, Terms};
+
+use crate::world::World;
+
+/// What is added up over the new pages of a source.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    /// Pages that it is the first to show.
+    first: f64,
+    /// Pages, clicks on them, and the ages of those clicks in seconds, of all that it shows.
+    pages: f64,
+    clicks: f64,
+    ages: f64,
+}
+
+/// Of sources whose pages are never clicked; their profit is zero, so it does not matter.
+const SOME_DECAY: f64 = 1.0 / 86_400.0;
+
+/// The true terms of every source over the run: clicks of its average new page, how fast they come
+/// (the inverse of their mean age), and the rate of pages that it is the first to show, so that
+/// Σλ is the rate of new pages however many sources show each.
+pub fn source_terms(world: &World) -> FxHashMap<PageKey, Terms> {
+    let trace = world.trace();
+    let is_new = |page: u32| trace.pages[page as usize].born > Time::ZERO;
+    let mut first = vec![(Time::NEVER, 0); trace.pages.len()];
+    for link in trace.links.iter().filter(|link| is_new(link.page)) {
+        let known = &mut first[link.page as usize];
+        *known = (*known).min((link.appears, link.source));
+    }
+    let mut sums: FxHashMap<u32, Sums> = FxHashMap::default();
+    for link in trace.links.iter().filter(|link| is_new(link.page)) {
+        let sum = sums.entry(link.source).or_default();
+        sum.first += f64::from(u8::from(first[link.page as usize].1 == link.source));
+        sum.pages += 1.0;
+        let born = trace.pages[link.page as usize].born;
+        for row in world.clicks_of(link.page) {
+            sum.clicks += row.count;
+            sum.ages += row.count * row.at.since(born).seconds();
+        }
+    }
+    let duration = trace.duration.seconds();
+    let terms = |sum: &Sums| Terms {
+        profit: sum.clicks / sum.pages,
+        decay: if sum.ages > 0.0 { sum.clicks / sum.ages } else { SOME_DECAY },
+        arrivals: sum.first / duration,
+    };
+    sums.iter().map(|(&source, sum)| (world.key(source), terms(sum))).collect()
+}
+
+/// ECHO by a rule, told the true terms of all sources.
+pub fn known_sources(world: &World, rule: Rule) -> Echo {
+    Echo::knowing(rule, Settings::DEFAULT, source_terms(world))
+}

@@ -1,0 +1,135 @@
+//! What is believed of sources, from visits to them and the search log: shared by every policy that
+//! watches sources.
+
+use tidewatch_core::{Interest, LinkSeen, PageId, Span, Time};
+
+use super::arrivals::{Arrivals, Pace};
+use super::clicks::Ledger;
+use super::curve::Curve;
+use super::profit::{HORIZON, Pooling, Profits};
+
+/// Which links count as new when λ is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Links to pages that nobody knew before: what a visit adds. Sources that repeat one another
+    /// share their links, and Σλᵢ is the rate at which pages are really found.
+    Discoveries,
+    /// Links that this source had not shown before, known from elsewhere or not.
+    Links,
+}
+
+/// A page found after a long time is taken to be so old: lists show the latest links, and half of all
+/// links leave a list within some six hours (`[DEN22]`: 4.6 on front pages, 26 on sections).
+const USUAL_AGE: Span = Span::HOUR.times(3);
+
+/// Profits, arrivals and the clicks behind them.
+#[derive(Debug)]
+pub struct Beliefs {
+    counting: Counting,
+    logs_all: bool,
+    sources: Vec<Source>,
+    profits: Profits,
+    arrivals: Arrivals,
+    /// Clicks on new pages.
+    pub ledger: Ledger,
+}
+
+#[derive(Debug, Default)]
+struct Source {
+    /// Last visit, good or not.
+    last: Option<Time>,
+    /// What it showed at the last good visit, sorted.
+    shown: Vec<PageId>,
+}
+
+impl Beliefs {
+    /// Of no sources yet. For the settings see [`super::Settings`].
+    pub fn new(memory: usize, pace: Pace, counting: Counting, pooling: Pooling) -> Self {
+        Beliefs {
+            counting,
+            logs_all: false,
+            sources: Vec::new(),
+            profits: Profits::new(pooling),
+            arrivals: Arrivals::new(memory, pace),
+            ledger: Ledger::new(HORIZON),
+        }
+    }
+
+    /// The same, where the log tells the clicks of pages that were never fetched too.
+    pub fn with_log_of_all(self, logs_all: bool) -> Self {
+        Beliefs { logs_all, ..self }
+    }
+
+    /// Adds the next source, on a host.
+    pub fn add_source(&mut self, host: u32) {
+        self.sources.push(Source::default());
+        self.profits.add_source(host);
+        self.arrivals.add_source(host);
+    }
+
+    /// A source revealed a page. When it was born, as far as can be told: some time since the source
+    /// was seen last. `None` where a first visit revealed it, since what that shows is old.
+    pub fn found(&mut self, source: usize, page: PageId, at: Time) -> Option<Time> {
+        let before = self.sources[source].last?;
+        let half = Span::from_micros(at.since(before).as_micros() / 2);
+        let born = at - half.min(USUAL_AGE);
+        self.ledger.expect(page, born);
+        if self.logs_all {
+            self.ledger.open(page, born);
+        }
+        Some(born)
+    }
+
+    /// The last visit to a source, good or not.
+    pub fn last(&self, source: usize) -> Option<Time> {
+        self.sources[source].last
+    }
+
+    /// A visit to a source ended, with these links or with nothing to be seen.
+    pub fn visited(&mut self, source: usize, at: Time, links: Option<&[LinkSeen]>) {
+        let is_first = self.sources[source].last.is_none();
+        self.sources[source].last = Some(at);
+        if let Some(links) = links {
+            self.note_links(source, at, links, is_first);
+        }
+    }
+
+    /// What a visit to a source showed. A first visit only tells what is old.
+    fn note_links(&mut self, source: usize, at: Time, links: &[LinkSeen], is_first: bool) {
+        let mut shown = std::mem::take(&mut self.sources[source].shown);
+        let mut found = 0;
+        for link in links.iter().filter(|_| !is_first) {
+            let is_here_new = shown.binary_search(&link.page).is_err()
+                && self.ledger.follows(link.page)
+                && !self.profits.has(source, link.page);
+            if is_here_new {
+                self.profits.add_page(source, link.page, link.is_new);
+            }
+            found += u32::from(match self.counting {
+                Counting::Discoveries => link.is_new,
+                Counting::Links => is_here_new,
+            });
+        }
+        self.arrivals.visit(source, at, found);
+        shown.clear();
+        shown.extend(links.iter().map(|link| link.page));
+        shown.sort_unstable();
+        self.sources[source].shown = shown;
+    }
+
+    /// Takes in a part of the log that is complete until `now`.
+    pub fn take_log(&mut self, rows: &[Interest], now: Time) {
+        self.ledger.push(rows, now);
+        self.profits.refit(&mut self.ledger, now);
+    }
+
+    /// Profit and decay of a source's pages.
+    pub fn curve(&self, source: usize) -> Curve {
+        self.profits.curve(source)
+    }
+
+    /// New links a second.
+    pub fn arrivals(&self, source: usize, now: Time) -> f64 {
+        self.arrivals.rate(source, now)
+    }
+}

@@ -1,0 +1,126 @@
+//! Keeps the price where the budget is spent, between two solutions of the market.
+//!
+//! The price that is solved for holds on average. By day more is worth fetching than at night, and
+//! what is believed of pages is wrong in ways that nobody knows. So the price is multiplied with a
+//! factor that rises while what is due has to wait, and falls while nothing is due and the allowance
+//! would lapse (an integral controller on the logarithm, so that it works alike at any price).
+
+use tidewatch_core::{Span, Time};
+
+/// While everything waits, or nothing is due, the price changes e-fold in this time…
+const PACE: Span = Span::HOUR.times(2);
+/// …but at most by this share from one choice to the next, and by this much in all.
+const MOST_STEP: f64 = 0.05;
+const MOST_FACTOR: f64 = 1e4;
+
+/// Weight of the latest choice in the mean of loads.
+const LATELY: f64 = 0.02;
+
+/// How a choice went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Something worth the price had been waiting.
+    Waiting,
+    /// Something had just become worth the price.
+    InTime,
+    /// Nothing was worth the price.
+    Slack,
+}
+
+/// The factor on the price.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Controller {
+    log: f64,
+    last: Option<Time>,
+    /// How loads were of late: 1 where all had to wait, −1 where there was nothing.
+    mean_load: f64,
+}
+
+impl Controller {
+    /// The factor now.
+    pub fn factor(&self) -> f64 {
+        self.log.exp()
+    }
+
+    /// Takes note of a choice.
+    pub fn note(&mut self, now: Time, load: Load) {
+        let passed = self.last.map_or(Span::ZERO, |last| now.since(last));
+        self.last = Some(now);
+        let step = (passed.seconds() / PACE.seconds()).min(MOST_STEP);
+        let most = MOST_FACTOR.ln();
+        let sign = match load {
+            Load::Waiting => 1.0,
+            Load::InTime => 0.0,
+            Load::Slack => -1.0,
+        };
+        self.mean_load += LATELY * (sign - self.mean_load);
+        self.log = (self.log + sign * step).clamp(-most, most);
+    }
+
+    /// Whether more has waited for the budget of late than not.
+    pub fn is_pressed(&self) -> bool {
+        self.mean_load > 0.5
+    }
+
+    /// The market was solved anew: what it now knows need not be corrected for. `solved` is the new
+    /// price over the old.
+    pub fn solved(&mut self, solved: f64) {
+        // The factor gives way to what the solution has taken over, and no more.
+        let moved = solved.ln();
+        if moved.is_finite() && moved * self.log > 0.0 {
+            self.log -= moved.abs().min(self.log.abs()) * self.log.signum();
+        }
+    }
+
+    /// Starts anew, for a budget that jumped.
+    pub fn reset(&mut self) {
+        self.log = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidewatch_math::Draws;
+
+    /// `level` items come with every allowance, of values 1/u: those worth ω are level/ω, so demand
+    /// meets the budget at ω = level. Then ten times as many come.
+    #[test]
+    fn the_price_settles_where_demand_meets_the_budget() {
+        const STEPS: usize = 40_000;
+        let mut control = Controller::default();
+        let mut draws = Draws::of(2, "price.control", 0);
+        let (mut waiting, mut now) = (Vec::<f64>::new(), Time::ZERO);
+        for level in [1, 10] {
+            let mut logs = 0.0;
+            for step in 0..STEPS {
+                now = now + Span::SECOND.times(10);
+                waiting.extend((0..level).map(|_| draws.uniform().recip()));
+                // What is not worth the price is not kept, as in the policy.
+                waiting.retain(|value| *value >= control.factor());
+                let load = match waiting.len() {
+                    0 => Load::Slack,
+                    1 | 2 => Load::InTime,
+                    _ => Load::Waiting,
+                };
+                waiting.pop();
+                control.note(now, load);
+                logs += if step >= STEPS / 2 { control.factor().ln() } else { 0.0 };
+            }
+            let mean = (logs / (STEPS / 2) as f64).exp();
+            // It moves by a few per cent about its mean, which slack and waiting decide alike.
+            assert!((mean / f64::from(level) - 1.0).abs() < 0.25, "{level}: {mean}");
+        }
+    }
+
+    #[test]
+    fn a_solution_takes_over() {
+        let mut control = Controller { log: 2.0, ..Controller::default() };
+        control.solved(1.5f64.exp());
+        assert!((control.log - 0.5).abs() < 1e-12);
+        control.solved(9.0);
+        assert!(control.log.abs() < 1e-12);
+        control.solved(0.1);
+        assert!(control.log.abs() < 1e-12);
+    }
+}

@@ -1,0 +1,235 @@
+//! At which price does demand meet the budget?
+//!
+//! Demand x(ω) = Σᵢ 1/Iᵢ(ω), with the pages that sources reveal, falls as the price rises, so there is
+//! one price at which it meets the budget; below it more would be wanted than can be fetched. Demand
+//! jumps where a source comes in (a visit to it is worth nothing until all it shows is), and then the
+//! price is where the jump is: what cannot be afforded is left out.
+//!
+//! **Shards.** A shard tells its demand at 256 prices, the same for everybody ([`DemandCurve`]). Curves
+//! add up, so any number of shards finds its common price from one small message each.
+
+use rayon::prelude::*;
+use tidewatch_math::sum::Sum;
+
+use super::value::Value;
+
+/// Items a thread takes at a time; fixed, so that sums do not depend on the number of threads.
+const CHUNK: usize = 1 << 12;
+/// Price is found to this relative width: far finer than demand is known.
+const WIDTH: f64 = 1e-10;
+/// Halvings of ln ω that suffice for any bracket at that width.
+const HALVINGS: usize = 64;
+/// Prices from 10⁻¹⁵ to 10¹⁵ clicks: more than any item can bring, less than any can be worth.
+const PRICES: (f64, f64) = (1e-15, 1e15);
+
+/// Fetches a second that all items together want at a price.
+pub fn demand(items: &[Value], price: f64) -> f64 {
+    let of = |items: &[Value]| items.iter().map(|item| item.demand(price)).sum::<f64>();
+    if items.len() <= CHUNK {
+        return of(items);
+    }
+    let parts: Vec<f64> = items.par_chunks(CHUNK).map(of).collect();
+    parts.into_iter().collect::<Sum>().value()
+}
+
+/// The price at which a falling demand meets the budget, at or just above where it does. `near` is
+/// where to look first. Zero where even for nothing less is wanted; without a budget the largest price.
+pub fn clear(demand: impl Fn(f64) -> f64, budget: f64, near: f64) -> f64 {
+    clear_to(WIDTH, demand, budget, near)
+}
+
+/// The same, to a relative width.
+pub fn clear_to(width: f64, demand: impl Fn(f64) -> f64, budget: f64, near: f64) -> f64 {
+    if budget.is_nan() || budget <= 0.0 {
+        return PRICES.1;
+    }
+    let is_too_low = |price: f64| demand(price) > budget;
+    let start = if near > 0.0 { near.clamp(PRICES.0, PRICES.1) } else { 1.0 };
+    let (mut low, mut high) = (start, start);
+    let mut factor = 1.25;
+    if is_too_low(start) {
+        while is_too_low(high) {
+            if high >= PRICES.1 {
+                return PRICES.1;
+            }
+            low = high;
+            high = (high * factor).min(PRICES.1);
+            factor *= factor;
+        }
+    } else {
+        while !is_too_low(low) {
+            if low <= PRICES.0 {
+                return 0.0;
+            }
+            high = low;
+            low = (low / factor).max(PRICES.0);
+            factor *= factor;
+        }
+    }
+    let (mut low, mut high) = (low.ln(), high.ln());
+    for _ in 0..HALVINGS {
+        if high - low <= width {
+            break;
+        }
+        let middle = 0.5 * (low + high);
+        if is_too_low(middle.exp()) { low = middle } else { high = middle }
+    }
+    high.exp()
+}
+
+/// Demand of many items at prices about one, for those whose demand moves slowly.
+#[derive(Clone, Debug)]
+pub struct Nearby {
+    about: f64,
+    fetches: Vec<f64>,
+}
+
+/// Prices on either side, each a quarter above the one before: a factor of 35 up and down.
+const NEARBY: i32 = 16;
+const NEARBY_STEP: f64 = 1.25;
+
+impl Nearby {
+    /// What items want about a price, each standing for `scale` of them.
+    pub fn of(items: &[Value], scale: f64, about: f64) -> Self {
+        let price = |step: i32| about * NEARBY_STEP.powi(step);
+        let fetches = (-NEARBY..=NEARBY).map(|step| scale * demand(items, price(step))).collect();
+        Nearby { about, fetches }
+    }
+
+    /// Whether a price is near enough.
+    pub fn covers(&self, price: f64) -> bool {
+        (price / self.about).ln().abs() <= f64::from(NEARBY) * NEARBY_STEP.ln()
+    }
+
+    /// Demand at a price, by the straight line in ln ω between two points; that of the ends beyond.
+    pub fn at(&self, price: f64) -> f64 {
+        let place = (price / self.about).ln() / NEARBY_STEP.ln() + f64::from(NEARBY);
+        between(&self.fetches, place)
+    }
+}
+
+/// The value at a place between two points, straight; the ends beyond.
+fn between(points: &[f64], place: f64) -> f64 {
+    let last = points.len() - 1;
+    let place = if place > 0.0 { place.min(last as f64) } else { 0.0 };
+    let below = (place as usize).min(last - 1);
+    points[below] + (place - below as f64) * (points[below + 1] - points[below])
+}
+
+/// Demand at fixed prices; adds up over shards.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemandCurve {
+    fetches: Vec<f64>,
+}
+
+/// Prices of a curve, from 10⁻⁸ to 10⁸ clicks, each 15.5% above the one before.
+pub const CURVE_POINTS: usize = 256;
+const CURVE_DECADES: (f64, f64) = (-8.0, 8.0);
+
+impl DemandCurve {
+    /// The price of a point.
+    pub fn price(point: usize) -> f64 {
+        let (from, to) = CURVE_DECADES;
+        10f64.powf(from + (to - from) * point as f64 / (CURVE_POINTS - 1) as f64)
+    }
+
+    /// What some items want.
+    pub fn of(items: &[Value]) -> Self {
+        DemandCurve {
+            fetches: (0..CURVE_POINTS).map(|point| demand(items, Self::price(point))).collect(),
+        }
+    }
+
+    /// Adds what another shard wants.
+    pub fn add(&mut self, other: &DemandCurve) {
+        self.fetches.iter_mut().zip(&other.fetches).for_each(|(ours, theirs)| *ours += theirs);
+    }
+
+    /// Demand at any price, by the straight line in ln ω between two points; that of the ends beyond.
+    pub fn at(&self, price: f64) -> f64 {
+        let (from, to) = CURVE_DECADES;
+        between(&self.fetches, (price.log10() - from) / (to - from) * (CURVE_POINTS - 1) as f64)
+    }
+
+    /// The price at which the demand of all meets the budget.
+    pub fn clear(&self, budget: f64) -> f64 {
+        clear(|price| self.at(price), budget, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::allocate::{Objective, Pages, allocate};
+    use crate::law::Poisson;
+    use crate::price::value::{Source, Staling};
+    use tidewatch_math::Draws;
+
+    fn copies(count: u64) -> (Vec<Value>, Vec<f64>, Vec<f64>) {
+        let mut draws = Draws::of(3, "price.market", 0);
+        let mut all = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (weight, rate) = (draws.exponential(1.0), draws.exponential(1e5).max(1e-9));
+            let staling = Staling::Whole(Poisson::new(rate).unwrap().into());
+            all.0.push(Value::Refresh { weight, staling });
+            all.1.push(weight);
+            all.2.push(rate);
+        }
+        all
+    }
+
+    fn source(arrivals: f64, profit: f64) -> Value {
+        let (credit, decay, spread) = (1.0, 1e-5, 0.0);
+        Value::Source(Source { arrivals, credit, profit, decay, spread })
+    }
+
+    /// The rates at the price are the closed-form optimum of the classic theory.
+    #[test]
+    fn copies_get_the_classic_optimum() {
+        let (items, weight, rate) = copies(1000);
+        let budget = 0.01;
+        let price = clear(|price| demand(&items, price), budget, 1.0);
+        let best =
+            allocate(&Pages::new(&weight, &rate), budget, Objective::Freshness, None).unwrap();
+        for (item, best) in items.iter().zip(&best.rates) {
+            let ours = item.demand(price);
+            assert!((ours - best).abs() < 1e-6 * best.max(budget / 1000.0), "{ours} {best}");
+        }
+        assert!((demand(&items, price) / budget - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_budget_is_never_passed_where_demand_jumps() {
+        let items: Vec<Value> = (1..=20).map(|i| source(0.01, f64::from(i))).collect();
+        for budget in [0.02, 0.05, 0.111, 0.2] {
+            let price = clear(|price| demand(&items, price), budget, 1.0);
+            assert!(demand(&items, price) <= budget);
+            assert!(demand(&items, price * (1.0 - 1e-6)) > budget * (1.0 - 1e-3), "{budget}");
+        }
+    }
+
+    #[test]
+    fn shards_add_up() {
+        let (items, ..) = copies(600);
+        let mut curve = DemandCurve::of(&items[..200]);
+        curve.add(&DemandCurve::of(&items[200..]));
+        let whole = DemandCurve::of(&items);
+        for point in 0..CURVE_POINTS {
+            let price = DemandCurve::price(point);
+            assert!((curve.at(price) - whole.at(price)).abs() <= 1e-12 * whole.at(price));
+        }
+        // Points are 15.5% apart; demand between them bends by far less than that.
+        let (exact, grid) = (clear(|price| demand(&items, price), 0.01, 1.0), curve.clear(0.01));
+        assert!((grid / exact - 1.0).abs() < 0.02, "{grid} {exact}");
+    }
+
+    #[test]
+    fn extremes_have_answers() {
+        let (items, ..) = copies(10);
+        let wanted = |price: f64| demand(&items, price);
+        assert!(clear(wanted, 0.0, 1.0) == PRICES.1 && clear(wanted, f64::NAN, 1.0) == PRICES.1);
+        assert!(clear(wanted, f64::INFINITY, 1.0) == 0.0);
+        assert!(clear(|_| 0.0, 1.0, 1.0) == 0.0);
+        assert!(clear(wanted, 1e-9, 1e300) > clear(wanted, 1.0, 1e-300));
+    }
+}

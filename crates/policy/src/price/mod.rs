@@ -1,0 +1,24 @@
+//! One price for every fetch.
+//!
+//! A fetch may refresh a copy, look for new links on a source, bring in a new page before interest in
+//! it fades, or explore a page never seen. All are paid from one budget, so all are asked the same
+//! question: how many clicks does it bring? Whatever brings at least the *price* ω is fetched; ω is
+//! such that this is what the budget bears, and is therefore what the marginal fetch brings.
+//!
+//! How the parts meet. [`value`] says what a fetch is worth, by kind. [`market`] finds the price at
+//! which demand meets the budget; [`control`] keeps it there while the load moves. [`copies`] learns how copies go stale
+//! and what they are worth; [`news`] learns what sources show and what new pages bring, each page
+//! by itself ([`predict`]). [`Price`] puts items in the order in which they reach the price, and
+//! [`why`] tells what decided.
+
+pub mod control;
+pub mod copies;
+pub mod market;
+pub mod news;
+mod policy;
+pub mod predict;
+pub mod value;
+pub mod why;
+
+pub use policy::{Price, Settings};
+pub use value::{Source, Staling, Value};
