@@ -99,9 +99,9 @@ pub fn all() -> impl Iterator<Item = Contestant> {
 }
 
 /// A crawler's own policy of that name, made from a seed.
-pub fn own(name: &str) -> Result<fn(u64) -> Box<dyn Policy>, LabError> {
+pub fn own(name: &str, seed: u64) -> Result<Box<dyn Policy>, LabError> {
     match find(name)?.kind {
-        Kind::Policy(make) => Ok(make),
+        Kind::Policy(make) => Ok(make(seed)),
         Kind::Oracle(_) => Err(LabError::UnknownPolicy {
             name: name.to_owned(),
             known: registry::POLICIES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),

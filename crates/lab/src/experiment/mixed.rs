@@ -126,9 +126,8 @@ fn try_split(
 ) -> Result<Tried, LabError> {
     (setup.say)(&format!("split {split:?} at {budget}"));
     let runs = each(webs, |seed, world| {
-        let [a, b, c] = PARTS.map(policies::own);
-        let parts = [a?(seed), b?(seed), c?(seed)];
-        let mut policy = Split::new(parts, split.map(|share| f64::from(share) / 100.0));
+        let [a, b, c] = PARTS.map(|name| policies::own(name, seed));
+        let mut policy = Split::new([a?, b?, c?], split.map(|share| f64::from(share) / 100.0));
         engine::run(world, &mut policy, &conditions(setup, budget))
     })?;
     Ok(Tried { split, served: runs.iter().map(served).collect() })

@@ -34,7 +34,7 @@ const UNIT_CLICKS: f64 = 10.0;
 /// Changes of a page of which nothing is known: about one in a week, give or take orders of magnitude.
 const VAGUE: Gamma = Gamma { shape: 0.5, rate: 0.5 * 604_800.0 };
 /// The pool is fitted anew when visits have grown by this share.
-const GROWTH: f64 = 0.1;
+const GROWTH: f64 = 0.25;
 /// Visits before the pool is fitted at all.
 const FIRST_VISITS: u64 = 20;
 
@@ -243,11 +243,11 @@ impl Copies {
         (f64::from(copy.clicks) + PRIOR_CLICKS) / (seconds + PRIOR_CLICKS / prior)
     }
 
-    /// Fits the pool anew where enough has been seen since; whether it was.
-    pub fn repool(&mut self) -> bool {
+    /// Fits the pool anew where enough has been seen since.
+    pub fn repool(&mut self) {
         let enough = (self.pooled as f64 * (1.0 + GROWTH)) as u64;
         if self.visits < FIRST_VISITS.max(enough) || self.visits == self.pooled {
-            return false;
+            return;
         }
         self.pooled = self.visits;
         let member = |copy: &Copy| {
@@ -259,7 +259,6 @@ impl Copies {
         self.pool = Pool::fit(&members);
         let pool = self.pool.as_ref();
         self.pages.par_iter_mut().for_each(|copy| copy.believe(pool));
-        true
     }
 
     /// How a copy goes stale.

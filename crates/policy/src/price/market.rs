@@ -227,9 +227,9 @@ mod tests {
     fn extremes_have_answers() {
         let (items, ..) = copies(10);
         let wanted = |price: f64| demand(&items, price);
-        assert!(clear(wanted, 0.0, 1.0) == PRICES.1 && clear(wanted, f64::NAN, 1.0) == PRICES.1);
-        assert!(clear(wanted, f64::INFINITY, 1.0) == 0.0);
-        assert!(clear(|_| 0.0, 1.0, 1.0) == 0.0);
+        assert!(clear(wanted, 0.0, 1.0) >= PRICES.1 && clear(wanted, f64::NAN, 1.0) >= PRICES.1);
+        assert!(clear(wanted, f64::INFINITY, 1.0) <= 0.0);
+        assert!(clear(|_| 0.0, 1.0, 1.0) <= 0.0);
         assert!(clear(wanted, 1e-9, 1e300) > clear(wanted, 1.0, 1e-300));
     }
 }

@@ -50,8 +50,11 @@ pub struct Parts {
     pub credit: bool,
     /// Sources learn from one another.
     pub pooling: bool,
-    /// The log tells the clicks of pages that were never fetched too.
-    pub logs_all: bool,
+}
+
+impl Parts {
+    /// Nothing is left out.
+    pub const ALL: Parts = Parts { prediction: true, credit: true, pooling: true };
 }
 
 /// Sources and new pages.
@@ -88,13 +91,13 @@ struct Fresh {
 }
 
 impl News {
-    /// Nothing known yet.
-    pub fn new(parts: Parts) -> Self {
+    /// Nothing known yet. `logs_all`: whether the log tells the clicks of pages never fetched too.
+    pub fn new(parts: Parts, logs_all: bool) -> Self {
         let pooling = if parts.pooling { Pooling::All } else { Pooling::Alone };
         let beliefs = Beliefs::new(MEMORY, Pace::Rhythm, Counting::Discoveries, pooling);
         News {
             parts,
-            beliefs: beliefs.with_log_of_all(parts.logs_all),
+            beliefs: beliefs.with_log_of_all(logs_all),
             predictor: Predictor::default(),
             prospects: Predictor::default(),
             hosts: Vec::new(),

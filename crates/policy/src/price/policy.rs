@@ -29,6 +29,8 @@ use crate::{Agenda, Choice, Gate, Policy};
 pub struct Settings {
     /// What takes part in the learning.
     pub parts: Parts,
+    /// Whether the log tells the clicks of pages that were never fetched too.
+    pub logs_all: bool,
     /// Share of the budget for copies drawn at random, whatever they are worth: they tell how fresh
     /// the collection is without favour.
     pub probes: f64,
@@ -38,8 +40,8 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let parts = Parts { prediction: true, credit: true, pooling: true, logs_all: false };
-        Settings { parts, probes: 0.01, solve_every: Span::MINUTE.times(30) }
+        let solve_every = Span::MINUTE.times(30);
+        Settings { parts: Parts::ALL, logs_all: false, probes: 0.01, solve_every }
     }
 }
 
@@ -136,7 +138,7 @@ impl Price {
             budget: 0.0,
             now: Time::ZERO,
             copies: Copies::default(),
-            news: News::new(settings.parts),
+            news: News::new(settings.parts, settings.logs_all),
             sources: Vec::new(),
             once: Agenda::default(),
             cheap: Agenda::default(),
@@ -167,13 +169,12 @@ impl Price {
 
     fn discover(&mut self, found: &Discovery<'_>) {
         debug_assert_eq!(found.page.index(), self.copies.len());
-        let source = match found.is_source {
-            true => self.news.add_source(found.host),
-            false => NO_SOURCE,
-        };
-        if found.is_source {
+        let source = if found.is_source {
             self.sources.push(found.page);
-        }
+            self.news.add_source(found.host)
+        } else {
+            NO_SOURCE
+        };
         self.copies.add(found.host, found.url, found.weight, source, found.at);
         self.places.push(Place::Nowhere);
         let hosts = self.host_factors.len().max(found.host.index() + 1);
@@ -205,10 +206,8 @@ impl Price {
         };
         let host = self.copies.page(page).host;
         let is_dear = worth >= self.host_price(host);
-        let (queue, place) = match is_dear {
-            true => (&mut self.once, Place::Once),
-            false => (&mut self.cheap, Place::Cheap),
-        };
+        let (queue, place) =
+            if is_dear { (&mut self.once, Place::Once) } else { (&mut self.cheap, Place::Cheap) };
         queue.push(Highest(worth), host, page);
         self.places[page.index()] = place;
     }
@@ -299,10 +298,10 @@ impl Price {
     /// Solves the market anew.
     fn solve(&mut self, now: Time) {
         self.next_solve = Some(now + self.settings.solve_every);
-        let repooled = self.copies.repool();
+        self.copies.repool();
         let before = self.solved;
         let sources = self.source_values();
-        if repooled || self.is_copies_demand_old(now) {
+        if self.is_copies_demand_old(now) {
             let (copies, scale) = self.copy_values();
             self.copies_demand = Some((now, Nearby::of(&copies, scale, self.price())));
         }
@@ -318,7 +317,7 @@ impl Price {
         self.solved = clear_to(SOLVED, wanted, budget, before).max(f64::MIN_POSITIVE);
         self.control.solved(self.solved / before);
         let is_crowded = self.due.len() > 2 * self.held.len() + CROWD;
-        if repooled || is_crowded || self.price() < SWEEP_BELOW * self.swept_at {
+        if is_crowded || self.price() < SWEEP_BELOW * self.swept_at {
             self.sweep();
         } else {
             let sources = self.sources.clone();

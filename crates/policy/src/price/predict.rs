@@ -149,7 +149,7 @@ mod tests {
     fn nothing_learnt_changes_nothing() {
         let mut predictor = Predictor::default();
         let features = of_url(3, "http://a.test/news/2024/01/some-title-12345");
-        assert!((predictor.factor(&features) - 1.0).abs() < 1e-12 && predictor.spread() == 0.0);
+        assert!((predictor.factor(&features) - 1.0).abs() < 1e-12 && predictor.spread() <= 0.0);
         for bad in [f64::NAN, f64::INFINITY, -1.0] {
             predictor.learn(&features, bad, 1.0);
             predictor.learn(&features, 1.0, bad);

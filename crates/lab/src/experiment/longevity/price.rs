@@ -52,11 +52,11 @@ fn gap(curves: &[Curve]) -> (Table, String) {
     ])
     .caption("Mean divergence of copies.");
     let (mut closed, mut worse) = (Vec::new(), Vec::new());
-    for i in 0..COSTS.len() {
+    for (i, cost) in COSTS.iter().enumerate() {
         let [fit, price, best] = [fit, price, best].map(|curve| curve.points[i].staleness);
         let part = (fit - price) / (fit - best);
         table.push([
-            Cell::number(COSTS[i], 2),
+            Cell::number(*cost, 2),
             Cell::number(fit, 4),
             Cell::number(price, 4),
             Cell::number(best, 4),
@@ -64,7 +64,7 @@ fn gap(curves: &[Curve]) -> (Table, String) {
         ]);
         closed.push(part);
         if price > fit {
-            worse.push(format!("{}", COSTS[i]));
+            worse.push(cost.to_string());
         }
     }
     let (low, high) = closed
