@@ -92,7 +92,7 @@ impl Default for Config {
             drop_duplicates: true,
             leave_seed_hosts: true,
             archive_file_mb: 1_024,
-            archive_level: 3,
+            archive_level: 1,
             free_disk_mb: 256,
             cache_mb: 64,
             sieve_mb: 128,

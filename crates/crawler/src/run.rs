@@ -4,6 +4,7 @@
 //! the runtime and sleeps until a report comes or a host opens. So the crawl's
 //! state needs no lock, and what it decides depends on reports alone.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -20,8 +21,11 @@ use crate::{Crawl, CrawlError, Net};
 
 /// How often everything is synced, and the watcher told.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
-/// Inputs on the tape after which the frontier is saved: a start plays more in a second or two.
-const SAVE_EVERY: u64 = 300_000;
+/// Inputs on the tape after which the frontier is saved, at least: a start plays as many
+/// in the blink of an eye.
+const SAVE_EVERY: u64 = 20_000;
+/// The same in terms of pages, because a large frontier takes longer to save.
+const SAVE_EVERY_SHARE: u64 = 8;
 /// How long requests under way may take to end when the crawl is stopped.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 /// Longest that the loop sleeps: a stop is noticed within this time.
@@ -95,6 +99,10 @@ pub trait Watch {
     fn tick(&mut self, _crawl: &Crawl, _now: Time) {}
     /// The disk is full and the crawl pauses, or it goes on.
     fn disk(&mut self, _is_full: bool) {}
+    /// Bytes that are free on the disk of a directory, if that can be told.
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        free_bytes(dir).ok()
+    }
 }
 
 /// Crawls until told to stop. Everything done is stored when it returns.
@@ -195,11 +203,12 @@ impl Keeper {
             return Ok(());
         }
         self.sync(crawl, now, watch)?;
-        if crawl.unsaved() >= SAVE_EVERY {
+        let pages = u64::from(crawl.store().pages());
+        if crawl.unsaved() >= SAVE_EVERY.max(pages / SAVE_EVERY_SHARE) {
             crawl.save()?;
         }
         let least = crawl.config.free_disk_mb << 20;
-        let is_full = free_bytes(crawl.store().dir()).is_ok_and(|free| free < least);
+        let is_full = watch.free_bytes(crawl.store().dir()).is_some_and(|free| free < least);
         if std::mem::replace(&mut self.is_full, is_full) != is_full {
             watch.disk(is_full);
         }

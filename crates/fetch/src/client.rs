@@ -24,8 +24,10 @@ use crate::{
 /// Idle connections kept open, all origins together.
 const MAX_IDLE: usize = 1024;
 
-/// How long an idle connection is kept.
-const IDLE_KEPT: Duration = Duration::from_secs(20);
+/// How long an idle connection is kept where others want its place. So long that its
+/// host's next request is not about to come: a server must not see a new connection
+/// before it has seen the end of the old one.
+const IDLE_KEPT: Duration = Duration::from_mins(5);
 
 /// Bytes kept of a redirect's body.
 const REDIRECT_BODY_BYTES: usize = 16 * 1024;
@@ -390,8 +392,10 @@ impl Fetcher {
 
     fn unpark(&self, origin: &str) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let (connection, since) = idle.remove(origin)?;
-        (connection.is_open() && since.elapsed() < IDLE_KEPT).then_some(connection)
+        // However old: one that is closed by the server is known to be, and one that is
+        // not must not be replaced by a second.
+        let (connection, _) = idle.remove(origin)?;
+        connection.is_open().then_some(connection)
     }
 }
 

@@ -22,12 +22,19 @@ pub struct Tables {
     meta: Keyspace,
 }
 
+/// Bytes of journals, which a start after a crash has to read: the least that the engine takes.
+const JOURNAL_BYTES: u64 = 64 << 20;
+/// Bytes of a table that are in memory and in the journal before they are written out.
+const MEMTABLE_BYTES: u64 = 8 << 20;
+
 type Row<K, V> = Result<(K, V), StoreError>;
 
 impl Tables {
     pub(crate) fn open(path: &Path, cache: u64) -> Result<Tables, StoreError> {
-        let db = Database::builder(path).cache_size(cache).worker_threads(1).open()?;
-        let table = |name| db.keyspace(name, KeyspaceCreateOptions::default);
+        let builder = Database::builder(path).cache_size(cache).worker_threads(1);
+        let db = builder.max_journaling_size(JOURNAL_BYTES).open()?;
+        let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+        let table = |name| db.keyspace(name, options);
         Ok(Tables {
             pages: table("pages")?,
             copies: table("copies")?,

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidewatch_core::{Rate, Span};
 use tidewatch_crawler::{Clock, Config, Crawl, Ended, Net, Stop};
 use tokio::runtime::Runtime;
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         crawl.seed(seed, now)?;
     }
     ensure!(crawl.store().pages() > 0, "{}", no_seed(&args.dir));
+    allow_many_sockets();
     let runtime = Runtime::new().context("cannot start the network's threads")?;
     let net = {
         let _inside = runtime.enter();
@@ -122,6 +124,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let summary = crate::status::table(&crawl.status()).to_text(output::width());
     output::print(&format!("The crawl has ended: {why}. Run it again to go on.\n\n{summary}"))
+}
+
+/// Takes as many open files as the system lets this process have: every host may keep one.
+fn allow_many_sockets() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    // With fewer the crawl is slower and as good.
+    let _ = setrlimit(Resource::Nofile, most);
 }
 
 fn no_seed(dir: &std::path::Path) -> String {

@@ -1,6 +1,7 @@
 //! Crawls without a network: a small web that answers jobs on its own clock.
 #![allow(clippy::unwrap_used)]
 
+mod disk;
 mod hygiene;
 mod isolation;
 mod living;

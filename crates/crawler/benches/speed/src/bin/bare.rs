@@ -12,13 +12,11 @@ use tokio::net::TcpStream;
 
 fn links(body: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
-    let settings = Settings {
-        element_content_handlers: vec![element!("a[href]", |a| {
-            found.extend(a.get_attribute("href"));
-            Ok(())
-        })],
-        ..Settings::new()
-    };
+    let handler = element!("a[href]", |a| {
+        found.extend(a.get_attribute("href"));
+        Ok(())
+    });
+    let settings = Settings::new().append_element_content_handler(handler);
     let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
     rewriter.write(body).expect("pages of our own");
     rewriter.end().expect("pages of our own");
