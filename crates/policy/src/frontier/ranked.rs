@@ -83,7 +83,7 @@ impl Turns {
 
     /// A fetch was chosen, in turn or otherwise. Turns that cannot be taken do not pile up.
     pub(super) fn count(&mut self, in_turn: bool) {
-        self.due = (self.due + self.share).min(1.0) - f64::from(u8::from(in_turn));
+        self.due = (self.due + self.share - f64::from(u8::from(in_turn))).min(1.0);
     }
 }
 
@@ -247,5 +247,29 @@ impl<O: Order> ExpectsClicks for Ranked<O> {
 
     fn horizon(&self) -> Span {
         self.calibrator.horizon()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_come_as_often_as_their_share_and_do_not_pile_up() {
+        for share in [0.1, 0.3, 0.7] {
+            let mut turns = Turns::new(share);
+            let taken = (0..1000).filter(|_| {
+                let in_turn = turns.is_due();
+                turns.count(in_turn);
+                in_turn
+            });
+            // Rounding may put off the last one.
+            assert!((taken.count() as f64 - 1000.0 * share).abs() <= 1.0, "{share}");
+        }
+        let mut turns = Turns::new(0.3);
+        (0..100).for_each(|_| turns.count(false));
+        turns.count(true);
+        turns.count(true);
+        assert!(!turns.is_due(), "one turn was owed, not thirty");
     }
 }
