@@ -24,6 +24,7 @@ mod table_in;
 mod table_out;
 mod timetable;
 mod url;
+mod why;
 
 use std::process::ExitCode;
 
@@ -68,6 +69,10 @@ enum Command {
     Rank(Box<rank::Args>),
     /// Place crawls on the slots of crawlers, each as near its ideal time as can be.
     Timetable(timetable::Args),
+    /// Say what another budget would bring to a crawl.
+    WhatIf(why::WhatIfArgs),
+    /// Say why a page of a crawl is due, or why not.
+    Why(why::WhyArgs),
     /// Show the canonical form, SURT key, host and registrable domain of URLs.
     Url(url::Args),
 }
@@ -89,6 +94,8 @@ fn main() -> ExitCode {
         Command::Rank(args) => rank::run(&args),
         Command::Timetable(args) => timetable::run(&args),
         Command::Url(args) => url::run(&args),
+        Command::WhatIf(args) => why::what_if(&args),
+        Command::Why(args) => why::why(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

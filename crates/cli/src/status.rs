@@ -49,8 +49,15 @@ pub(crate) fn table(status: &Status) -> Table {
     row("pages known", status.pages.into(), format!("on {} hosts", status.hosts));
     let fresh = status.freshness_estimate.map(|f| format!("about {:.0}% up to date", 100.0 * f));
     row("pages held", tally.held, fresh.unwrap_or_default());
+    if let Some((share, by)) = status.freshness_probed {
+        let note = format!("{:.1} ± {:.1}% by probes at random", 100.0 * share, 100.0 * by);
+        row("  up to date", (share * tally.held as f64) as u64, note);
+    }
     let policy = format!("by {}, {} a second at most", status.policy, status.budget_per_s);
     row("fetches", tally.all_fetches(), policy);
+    if let Some(price) = status.price {
+        row("  price", 0, format!("the marginal fetch brings {price:.3e} clicks"));
+    }
     for (kind, count) in &tally.fetches {
         row(&format!("  {kind}"), *count, String::new());
     }

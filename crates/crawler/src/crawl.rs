@@ -46,6 +46,9 @@ pub enum CrawlError {
     /// The configuration names no policy.
     #[error("there is no policy `{0}`; `tidewatch lab list` names them all")]
     UnknownPolicy(String),
+    /// There is nothing to look at.
+    #[error("no crawl was ever begun in this directory; begin one with tidewatch crawl")]
+    NotBegun,
     /// The crawl was begun with another policy.
     #[error(
         "this crawl was begun with policy `{was}` and seed {was_seed}, and its history fits no \

@@ -3,6 +3,7 @@
 pub mod config;
 mod crawl;
 mod hygiene;
+mod look;
 mod net;
 mod open;
 mod read;

@@ -18,9 +18,25 @@ use crate::{Config, reason, snapshot};
 impl Crawl {
     /// Opens a crawl at a moment of Unix time, in microseconds.
     pub fn open(dir: &Path, config: Config, unix_micros: i64) -> Result<Crawl, CrawlError> {
-        let memory =
-            Memory { cache: config.cache_mb << 20, sieve: (config.sieve_mb as usize) << 20 };
-        let store = Store::open(dir, memory)?;
+        let store = Self::store_of(dir, &config)?;
+        let mut crawl = Self::assemble(dir, config, store, unix_micros)?;
+        crawl.play()?;
+        crawl.resume(unix_micros)?;
+        Ok(crawl)
+    }
+
+    pub(crate) fn store_of(dir: &Path, config: &Config) -> Result<Store, StoreError> {
+        let (cache, sieve) = (config.cache_mb << 20, (config.sieve_mb as usize) << 20);
+        Store::open(dir, Memory { cache, sieve })
+    }
+
+    /// All the parts of a crawl, its frontier still empty.
+    pub(crate) fn assemble(
+        dir: &Path,
+        config: Config,
+        store: Store,
+        unix_micros: i64,
+    ) -> Result<Crawl, CrawlError> {
         let mark = store.tables().meta(ARCHIVED)?.and_then(|bytes| mark(&bytes));
         let archive_dir = dir.join("archive");
         let archive = Archive::open(&archive_dir, config.archive_file_mb << 20, unix_micros, mark)?;
@@ -30,7 +46,7 @@ impl Crawl {
         let host = |row: HostRow| Host::new(row.origin, row.absent);
         let hosts = store.tables().hosts().map(|row| Ok(host(row?.1)));
         let hosts = hosts.collect::<Result<Vec<Host>, StoreError>>()?;
-        let mut crawl = Crawl {
+        Ok(Crawl {
             config,
             store,
             archive,
@@ -45,14 +61,19 @@ impl Crawl {
             seed_hosts: FxHashSet::default(),
             last: Time::ZERO,
             unsaved: 0,
-        };
-        crawl.play()?;
-        crawl.resume(unix_micros)?;
-        Ok(crawl)
+        })
+    }
+
+    /// The policy and seed that a crawl was begun with, if it was.
+    pub(crate) fn begun_with(store: &Store) -> Result<Option<(String, u64)>, StoreError> {
+        let Some(policy) = store.tables().meta("policy")? else { return Ok(None) };
+        let seed = store.tables().meta("seed")?.and_then(|bytes| bytes.try_into().ok());
+        let policy = String::from_utf8_lossy(&policy).into_owned();
+        Ok(Some((policy, seed.map_or(0, u64::from_le_bytes))))
     }
 
     /// Brings the frontier back: from the snapshot, if there is one, and the tape after it.
-    fn play(&mut self) -> Result<(), CrawlError> {
+    pub(crate) fn play(&mut self) -> Result<(), CrawlError> {
         let next = self.store.tables().next_tape()?;
         let policy = policy(&self.config)?;
         let mut from = 0;
@@ -134,10 +155,7 @@ fn begin(
         batch.meta.insert("seed".into(), config.seed.to_le_bytes().to_vec());
         return Ok(unix_micros);
     };
-    let was = store.tables().meta("policy")?.unwrap_or_default();
-    let was = String::from_utf8_lossy(&was).into_owned();
-    let seed = store.tables().meta("seed")?.and_then(|bytes| bytes.try_into().ok());
-    let was_seed = seed.map_or(0, u64::from_le_bytes);
+    let (was, was_seed) = Crawl::begun_with(store)?.unwrap_or_default();
     if was != config.policy || was_seed != config.seed {
         return Err(CrawlError::OtherPolicy { was, was_seed });
     }

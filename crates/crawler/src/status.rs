@@ -26,6 +26,12 @@ pub struct Status {
     pub requests: usize,
     /// Estimated share of time that copies are up to date.
     pub freshness_estimate: Option<f64>,
+    /// Clicks that the marginal fetch brings, where the policy has a price.
+    #[serde(default)]
+    pub price: Option<f64>,
+    /// Share of copies found up to date by probes at random, and the half-width of its 95% interval.
+    #[serde(default)]
+    pub freshness_probed: Option<(f64, f64)>,
     /// Counts since the crawl began.
     pub tally: Tally,
 }
@@ -59,6 +65,8 @@ impl Crawl {
             active_hosts,
             requests,
             freshness_estimate: self.tally().freshness_estimate(),
+            price: self.standing().map(|standing| standing.price),
+            freshness_probed: self.standing().and_then(|standing| standing.freshness),
             tally: self.tally().clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, HostId, PageId, Rate, Span, Time};
-use tidewatch_policy::{Choice, Gate, Policy};
+use tidewatch_policy::{Choice, Gate, Policy, Standing, WhatIf, Why};
 
 use crate::{Answer, HostMemo, Pacer, Politeness};
 
@@ -189,6 +189,26 @@ impl Frontier {
             frontier.policy = policy;
             frontier
         })
+    }
+
+    /// All that decides about a page at `now`, as far as the policy can tell.
+    pub fn why(&mut self, page: PageId, now: Time) -> Option<Why> {
+        self.policy.why(page, now)
+    }
+
+    /// What another budget would bring, as far as the policy can tell.
+    pub fn what_if(&self, budget: Rate) -> Option<WhatIf> {
+        self.policy.what_if(budget.as_per_second())
+    }
+
+    /// How things stand, as far as the policy can tell.
+    pub fn standing(&self) -> Option<Standing> {
+        self.policy.standing()
+    }
+
+    /// The budget now.
+    pub fn budget(&self) -> Rate {
+        self.pacer.budget()
     }
 
     /// How many pages each host has, by host number.

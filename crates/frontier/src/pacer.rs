@@ -23,6 +23,13 @@ impl Pacer {
         Pacer { gap: budget.gap(), next: now }
     }
 
+    /// The budget: one fetch a gap.
+    pub fn budget(&self) -> Rate {
+        let gap = self.gap.seconds();
+        let rate = if gap > 0.0 { Rate::per_second(gap.recip()) } else { None };
+        rate.unwrap_or(Rate::ZERO)
+    }
+
     /// Sets another budget. What is still unused stays good.
     pub fn set(&mut self, budget: Rate, now: Time) {
         self.gap = budget.gap();

@@ -8,6 +8,8 @@ use tidewatch_crawler::Status;
 use tidewatch_lab::{Bounds, Measures};
 use tidewatch_report::{Axis, BarChart, Cell, Column, Report, Table, Tile};
 
+/// What the price means.
+const PRICE: &str = "clicks that the marginal fetch brings";
 /// Why there is no price to print.
 const NO_PRICE: &str = "this policy sets no price";
 
@@ -71,7 +73,8 @@ impl Summary {
         self.gone = self.failures.remove("gone").unwrap_or(0);
         self.dropped = tally.dropped.clone();
         self.disallowed = self.dropped.remove("disallowed").unwrap_or(0);
-        self.price_note = Some(NO_PRICE);
+        self.price = status.price;
+        self.price_note = Some(if self.price.is_some() { PRICE } else { NO_PRICE });
     }
 
     /// Takes over the referee's verdict.
@@ -209,7 +212,10 @@ impl Summary {
                 .note(format!("of {} known", self.pages_known)),
             Tile::new("up to date now", percent(self.fresh_now)),
             Tile::new("failures", self.failures.values().sum::<u64>().to_string()),
-            Tile::new("price", "—").note(NO_PRICE),
+            match self.price {
+                Some(price) => Tile::new("price", format!("{price:.3}")).note(PRICE),
+                None => Tile::new("price", "—").note(NO_PRICE),
+            },
         ];
         let chart = BarChart::new("Where the budget went", Axis::new("fetches"));
         let chart = FetchKind::ALL.iter().fold(chart, |chart, kind| {
@@ -270,6 +276,8 @@ mod tests {
             active_hosts: 0,
             requests: 0,
             freshness_estimate: None,
+            price: None,
+            freshness_probed: None,
             tally: tidewatch_crawler::Tally::default(),
         });
         assert!(summary.table().to_text(200).contains(NO_PRICE));

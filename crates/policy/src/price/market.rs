@@ -101,6 +101,12 @@ impl Nearby {
         (price / self.about).ln().abs() <= f64::from(NEARBY) * NEARBY_STEP.ln()
     }
 
+    /// The price itself where it is near enough, else the nearest that is.
+    pub fn nearest(&self, price: f64) -> f64 {
+        let reach = NEARBY_STEP.powi(NEARBY);
+        price.clamp(self.about / reach, self.about * reach)
+    }
+
     /// Demand at a price, by the straight line in ln ω between two points; that of the ends beyond.
     pub fn at(&self, price: f64) -> f64 {
         let place = (price / self.about).ln() / NEARBY_STEP.ln() + f64::from(NEARBY);
@@ -221,6 +227,19 @@ mod tests {
         // Points are 15.5% apart; demand between them bends by far less than that.
         let (exact, grid) = (clear(|price| demand(&items, price), 0.01, 1.0), curve.clear(0.01));
         assert!((grid / exact - 1.0).abs() < 0.02, "{grid} {exact}");
+    }
+
+    #[test]
+    fn demand_nearby_is_that_of_all() {
+        let (items, ..) = copies(300);
+        let nearby = Nearby::of(&items[..150], 2.0, 10.0);
+        for price in [0.5, 3.0, 10.0, 40.0, 300.0] {
+            assert!(nearby.covers(price) && nearby.nearest(price).to_bits() == price.to_bits());
+            // Straight lines over steps of a quarter; half of the items stand for all.
+            let exact = 2.0 * demand(&items[..150], price);
+            assert!((nearby.at(price) / exact - 1.0).abs() < 0.02, "{price}");
+        }
+        assert!(!nearby.covers(1e-3) && nearby.nearest(1e-3) > 0.2);
     }
 
     #[test]

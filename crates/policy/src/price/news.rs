@@ -33,8 +33,9 @@ const MEMORY: usize = 7;
 const CREDIT_PAGES: f64 = 5.0;
 /// For so long a prospect brings clicks once it is in the collection.
 const PROSPECT_LIFE: Span = Span::WEEK.times(2);
-/// Before anything is known: clicks of a prospect, and how many pages that belief is worth.
-const PROSPECT_CLICKS: f64 = 0.1;
+/// Before anything is known: clicks of a prospect, a click a week as of a copy, and how many pages that
+/// belief is worth.
+const PROSPECT_CLICKS: f64 = 2.0;
 const PROSPECT_PAGES: f64 = 10.0;
 /// Shape of the distribution of hosts' means about the average of all.
 const HOST_SHAPE: f64 = 1.0;

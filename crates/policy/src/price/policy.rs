@@ -53,6 +53,8 @@ const LOOK_AGAIN: Span = Span::DAY;
 const LOOK_LATER: f64 = 1.25;
 /// Times are kept in microseconds: what is worth the price but for this rounding is worth it.
 const ROUNDING: f64 = 1.0 - 1e-6;
+/// Times that copies are asked about another price in one solution; each moves it by a factor of 35.
+const ASKED: usize = 12;
 /// The price is solved for to this relative width: what is believed moves it by far more.
 const SOLVED: f64 = 1e-3;
 /// A sweep is made when the price is below that of the last one by this share.
@@ -300,21 +302,28 @@ impl Price {
         self.next_solve = Some(now + self.settings.solve_every);
         self.copies.repool();
         let before = self.solved;
-        let sources = self.source_values();
+        let (sources, stock) = (self.source_values(), self.stock());
         if self.is_copies_demand_old(now) {
-            let (copies, scale) = self.copy_values();
-            self.copies_demand = Some((now, Nearby::of(&copies, scale, self.price())));
+            self.ask_copies(now, self.price());
         }
-        let stock = self.stock();
-        let of_copies = self.copies_demand.as_ref().map(|(_, nearby)| nearby);
-        let wanted = |price: f64| {
-            demand(&sources, price)
-                + of_copies.map_or(0.0, |nearby| nearby.at(price))
-                + stock.iter().filter(|worth| **worth >= price).count() as f64 / STOCK.seconds()
-        };
         let probes = self.settings.probes.clamp(0.0, 0.5);
         let budget = self.budget * (1.0 - probes);
-        self.solved = clear_to(SOLVED, wanted, budget, before).max(f64::MIN_POSITIVE);
+        // The price may lie far from where copies were last asked; so they are asked nearer to it.
+        for _ in 0..ASKED {
+            let of_copies = self.copies_demand.as_ref().map(|(_, nearby)| nearby);
+            let wanted = |price: f64| {
+                demand(&sources, price)
+                    + of_copies.map_or(0.0, |nearby| nearby.at(price))
+                    + stock.iter().filter(|worth| **worth >= price).count() as f64 / STOCK.seconds()
+            };
+            self.solved = clear_to(SOLVED, wanted, budget, before).max(f64::MIN_POSITIVE);
+            match of_copies.map(|nearby| nearby.nearest(self.solved)) {
+                Some(near) if near < self.solved || near > self.solved => {
+                    self.ask_copies(now, near);
+                }
+                _ => break,
+            }
+        }
         self.control.solved(self.solved / before);
         let is_crowded = self.due.len() > 2 * self.held.len() + CROWD;
         if is_crowded || self.price() < SWEEP_BELOW * self.swept_at {
@@ -323,6 +332,13 @@ impl Price {
             let sources = self.sources.clone();
             sources.into_iter().for_each(|page| self.reschedule(page));
         }
+    }
+
+    /// What copies want about a price.
+    fn ask_copies(&mut self, now: Time, about: f64) {
+        let (copies, scale) = self.copy_values();
+        self.copies_demand =
+            (!copies.is_empty()).then(|| (now, Nearby::of(&copies, scale, about)));
     }
 
     fn is_copies_demand_old(&self, now: Time) -> bool {
@@ -623,7 +639,6 @@ impl Policy for Price {
             let spread = share * (1.0 - share) / n + z2 / (4.0 * n * n);
             (share, Z_95 * spread.sqrt() / (1.0 + z2 / n))
         });
-        let fetches = self.what_if(self.budget).map_or([0.0; 3], |now| now.fetches);
-        Some(Standing { price: self.price(), freshness, demand: fetches })
+        Some(Standing { price: self.price(), freshness })
     }
 }

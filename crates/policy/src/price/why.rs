@@ -54,6 +54,4 @@ pub struct Standing {
     /// Share of the copies that are fresh, from probes at random, with the half-width of its 95%
     /// interval; `None` before the first probe.
     pub freshness: Option<(f64, f64)>,
-    /// Fetches a second that are worth the price, by kind: refresh, source, new.
-    pub demand: [f64; 3],
 }

@@ -1,0 +1,54 @@
+//! Looking at a crawl that is not running: what decided, and what would be otherwise.
+
+use std::path::Path;
+
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{Rate, Time};
+use tidewatch_policy::{Standing, WhatIf, Why};
+
+use crate::{Config, Crawl, CrawlError};
+
+impl Crawl {
+    /// Opens a crawl as it was when it ended. Nothing is added to its history; its directory is
+    /// claimed meanwhile, as by a crawl.
+    pub fn look(dir: &Path, unix_micros: i64) -> Result<Crawl, CrawlError> {
+        let config = Config::default();
+        let store = Self::store_of(dir, &config)?;
+        let (policy, seed) = Self::begun_with(&store)?.ok_or(CrawlError::NotBegun)?;
+        let mut crawl = Self::assemble(dir, Config { policy, seed, ..config }, store, unix_micros)?;
+        crawl.play()?;
+        Ok(crawl)
+    }
+
+    /// The crawl's time when something last happened.
+    pub fn last(&self) -> Time {
+        self.last
+    }
+
+    /// All that decided about a page when the crawl ended. `None` if the page is not known or the
+    /// policy cannot tell.
+    pub fn why(&mut self, url: &CanonicalUrl) -> Result<Option<Why>, CrawlError> {
+        let page = self.store.page_of(url.as_str())?;
+        Ok(page.and_then(|page| self.frontier.why(page, self.last)))
+    }
+
+    /// What another budget would bring. `None` if the policy cannot tell.
+    pub fn what_if(&self, budget: Rate) -> Option<WhatIf> {
+        self.frontier.what_if(budget)
+    }
+
+    /// How things stand. `None` if the policy cannot tell.
+    pub fn standing(&self) -> Option<Standing> {
+        self.frontier.standing()
+    }
+
+    /// The budget that the crawl ran with.
+    pub fn budget(&self) -> Rate {
+        self.frontier.budget()
+    }
+
+    /// The policy that chooses.
+    pub fn policy(&self) -> &str {
+        &self.config.policy
+    }
+}
