@@ -67,8 +67,8 @@ pub struct Config {
     pub pages_mb: u64,
 }
 
-/// Memory that frontier and policy take for a page that they know, measured with room to
-/// spare (`crates/crawler/examples/memory.rs`).
+/// Memory that frontier and policy are taken to need for a page that they know: an estimate, which
+/// `crates/crawler/examples/memory.rs` checks.
 const PAGE_BYTES: u64 = 256;
 
 impl Default for Config {

@@ -317,8 +317,9 @@ impl Price {
                     + stock.iter().filter(|worth| **worth >= price).count() as f64 / STOCK.seconds()
             };
             self.solved = clear_to(SOLVED, wanted, budget, before).max(f64::MIN_POSITIVE);
-            match of_copies.map(|nearby| nearby.nearest(self.solved)) {
-                Some(near) if near < self.solved || near > self.solved => {
+            match of_copies {
+                Some(nearby) if !nearby.covers(self.solved) => {
+                    let near = nearby.nearest(self.solved);
                     self.ask_copies(now, near);
                 }
                 _ => break,
@@ -337,8 +338,7 @@ impl Price {
     /// What copies want about a price.
     fn ask_copies(&mut self, now: Time, about: f64) {
         let (copies, scale) = self.copy_values();
-        self.copies_demand =
-            (!copies.is_empty()).then(|| (now, Nearby::of(&copies, scale, about)));
+        self.copies_demand = (!copies.is_empty()).then(|| (now, Nearby::of(&copies, scale, about)));
     }
 
     fn is_copies_demand_old(&self, now: Time) -> bool {
