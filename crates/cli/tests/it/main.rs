@@ -14,3 +14,4 @@ mod looking_inside;
 mod rank;
 mod science;
 mod tool;
+mod why;

@@ -1,0 +1,47 @@
+//! A crawl by price explains itself once it has ended, and goes on as before.
+
+use serde_json::Value;
+
+use crate::living::Living;
+
+const CRAWL: &str = "crawl seeds --dir crawl --config price.toml --budget 40/s --for 3s";
+
+#[test]
+fn a_crawl_by_price_says_why_and_what_if() {
+    let living = Living::serve(4, 10);
+    let mut settings = String::from("policy = \"price\"\n");
+    settings.push_str(&living.folder.read("crawl.toml"));
+    living.folder.put("price.toml", settings.as_bytes());
+    living.folder.run(CRAWL).ok();
+    let seed = living.folder.read("seeds").lines().next().unwrap().to_owned();
+    let told = living.folder.run(&format!("why {seed} --dir crawl")).ok();
+    for words in ["A copy is held", "The price is", "due"] {
+        assert!(told.contains(words), "no '{words}' in {told}");
+    }
+    let json = living.folder.run(&format!("why {seed} --dir crawl --json")).ok();
+    let why: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(why["kind"], "refresh");
+    assert!(why["price"].as_f64().unwrap() > 0.0 && why["worth"].as_f64().unwrap() >= 0.0);
+    let json = living.folder.run("what-if --budget 10x --dir crawl --json").ok();
+    let what_if: Value = serde_json::from_str(&json).unwrap();
+    let price = |when: &str| what_if[when]["price"].as_f64().unwrap();
+    assert!(price("then") < price("now"), "{what_if}");
+    assert!(what_if["then"]["freshness"].as_f64() > what_if["now"]["freshness"].as_f64());
+    let unknown = living.folder.run("why http://nowhere.test/ --dir crawl");
+    assert!(unknown.code == 1 && unknown.err.contains("does not know"), "{}", unknown.err);
+    // Looking changed nothing: the history still leads to where the crawl goes on.
+    living.folder.run(CRAWL).ok();
+}
+
+#[test]
+fn a_crawl_without_a_price_says_so() {
+    let living = Living::serve(2, 3);
+    let crawl = "crawl seeds --dir crawl --config crawl.toml --budget 40/s --for 1s";
+    living.folder.run(crawl).ok();
+    for command in ["why http://a.test/ --dir crawl", "what-if --budget 2x --dir crawl"] {
+        let refused = living.folder.run(command);
+        assert!(refused.code == 1 && refused.err.contains("has no price"), "{}", refused.err);
+    }
+    let nothing = living.folder.run("why http://a.test/ --dir nowhere");
+    assert!(nothing.code == 1 && nothing.err.contains("holds no crawl"), "{}", nothing.err);
+}
