@@ -106,7 +106,7 @@ fn lasting(seconds: f64) -> String {
 /// Clicks as a person reads them.
 fn clicks(number: f64) -> String {
     match number {
-        0.0 => "no clicks".to_owned(),
+        ..=1e-15 => "nothing".to_owned(),
         n if n >= 0.01 => format!("{n:.2} clicks"),
         n => format!("{n:.1e} clicks"),
     }

@@ -71,6 +71,10 @@ const LATE_ONCE: f64 = 600.0;
 const ATTEMPTS: u8 = 3;
 /// What waits to be fetched once is worked off in this time, when the market is solved.
 const STOCK: Span = Span::HOUR;
+/// The market is solved anew when twice as many copies are held as then, and so many more.
+const OUTGROWN: usize = 8;
+/// The price where a fetch costs nothing, since everything can be fetched; in clicks.
+const LEAST: f64 = 1e-15;
 /// The price before anything is known: a click.
 const FIRST_PRICE: f64 = 1.0;
 /// Due times that are looked at anew in one choice at most; the rest follow with the next.
@@ -104,6 +108,8 @@ pub struct Price {
     solved: f64,
     swept_at: f64,
     next_solve: Option<Time>,
+    /// Copies held then.
+    solved_with: usize,
     control: Controller,
     /// ln of what prices of hosts are multiplied with.
     host_factors: Vec<f32>,
@@ -150,6 +156,7 @@ impl Price {
             solved: FIRST_PRICE,
             swept_at: FIRST_PRICE,
             next_solve: None,
+            solved_with: 0,
             control: Controller::default(),
             host_factors: Vec::new(),
             draws: Draws::of(seed, "price.probes", 0),
@@ -300,6 +307,10 @@ impl Price {
     /// Solves the market anew.
     fn solve(&mut self, now: Time) {
         self.next_solve = Some(now + self.settings.solve_every);
+        if self.held.len() >= 2 * self.solved_with + OUTGROWN {
+            self.copies_demand = None;
+        }
+        self.solved_with = self.held.len();
         self.copies.repool();
         let before = self.solved;
         let (sources, stock) = (self.source_values(), self.stock());
@@ -316,7 +327,7 @@ impl Price {
                     + of_copies.map_or(0.0, |nearby| nearby.at(price))
                     + stock.iter().filter(|worth| **worth >= price).count() as f64 / STOCK.seconds()
             };
-            self.solved = clear_to(SOLVED, wanted, budget, before).max(f64::MIN_POSITIVE);
+            self.solved = clear_to(SOLVED, wanted, budget, before).max(LEAST);
             match of_copies {
                 Some(nearby) if !nearby.covers(self.solved) => {
                     let near = nearby.nearest(self.solved);
@@ -545,7 +556,9 @@ impl Policy for Price {
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         self.now = now;
         let is_old = |next: Time| now >= next || now + self.settings.solve_every < next;
-        if self.next_solve.is_none_or(is_old) {
+        // A young crawl knows twice as much after minutes.
+        let is_outgrown = self.held.len() >= 2 * self.solved_with + OUTGROWN;
+        if is_outgrown || self.next_solve.is_none_or(is_old) {
             self.solve(now);
         }
         if let Some(page) = self.probe(now, gate) {
@@ -608,7 +621,7 @@ impl Policy for Price {
     fn what_if(&self, budget: f64) -> Option<WhatIf> {
         let (sources, (copies, scale)) = (self.source_values(), self.copy_values());
         let wanted = |price: f64| demand(&sources, price) + scale * demand(&copies, price);
-        let price = clear_to(SOLVED, wanted, budget, self.price()).max(f64::MIN_POSITIVE);
+        let price = clear_to(SOLVED, wanted, budget, self.price()).max(LEAST);
         let (mut fetches, mut profit) = ([0.0; 3], 0.0);
         for item in &sources {
             if let Value::Source(source) = item {

@@ -79,9 +79,6 @@ pub struct EchoConfig {
     pub category_share: f64,
     /// …to the topic, which a word of the URL names. Assumed modest.
     pub topic_share: f64,
-    /// How strongly hosts that publish more have the less popular pages: minus the correlation of
-    /// ln(output) with the host's part of ln(popularity). No open data has both, so none is assumed.
-    pub busy_are_dull: f64,
     /// Expected clicks that no page exceeds: an audience is finite. 8,000 makes
     /// the top 0.1% of the clicked pages hold as many clicks as in `[GLO17]`.
     pub audience: f64,
@@ -144,7 +141,6 @@ impl Default for EchoConfig {
             late_hours: 6.0,
             editor_correlation: 0.3,
             host_share: 0.20,
-            busy_are_dull: 0.0,
             category_share: 0.13,
             topic_share: 0.05,
             audience: 8_000.0,
@@ -201,7 +197,6 @@ impl EchoConfig {
             ("late_share", self.late_share),
             ("editor_correlation", self.editor_correlation),
             ("host_share", self.host_share),
-            ("busy_are_dull", self.busy_are_dull),
             ("category_share", self.category_share),
             ("topic_share", self.topic_share),
             ("host_share + category_share + topic_share", self.known_share()),

@@ -146,17 +146,12 @@ fn normal(draws: &mut Draws) -> f64 {
     StandardNormal.sample(draws)
 }
 
-/// A host's ln(output), standardised.
-fn output(seed: u64, host: u64) -> f64 {
-    normal(&mut Draws::of(seed, "echo.output", host))
-}
-
 /// Pages a second of every host: news sites share what the blogs leave.
 fn rates(config: &EchoConfig, seed: u64, news: usize, blogs: usize) -> Vec<f64> {
     let total = config.pages as f64 * config.scale / config.duration.seconds();
     let of_blogs = (blogs as f64 * config.blog_pages_per_day / 86_400.0).min(0.5 * total);
     let mut weights: Vec<f64> = (0..(news + blogs) as u64)
-        .map(|host| (config.host_spread * output(seed, host)).exp())
+        .map(|host| (config.host_spread * normal(&mut Draws::of(seed, "echo.output", host))).exp())
         .collect();
     for (part, target) in [(0..news, total - of_blogs), (news..news + blogs, of_blogs)] {
         let sum: f64 = weights[part.clone()].iter().sum();
@@ -208,9 +203,7 @@ struct Shape {
 
 fn site(config: &EchoConfig, seed: u64, shape: &Shape) -> Site {
     let mut draws = Draws::of(seed, "echo.site", shape.number as u64);
-    let dull = config.busy_are_dull;
-    let own = (1.0 - dull * dull).max(0.0).sqrt() * normal(&mut draws);
-    let appeal = own - dull * output(seed, shape.number as u64);
+    let appeal = normal(&mut draws);
     let (low, high) = config.front_share;
     let front_share = if shape.is_blog { 1.0 } else { low + (high - low) * draws.uniform() };
     let lists = 1 + usize::from(shape.count >= SOURCES_WITH_FEED);
