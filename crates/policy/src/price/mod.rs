@@ -6,15 +6,16 @@
 //! such that this is what the budget bears, and is therefore what the marginal fetch brings.
 //!
 //! How the parts meet. [`value`] says what a fetch is worth, by kind. [`market`] finds the price at
-//! which demand meets the budget; [`control`] keeps it there while the load moves. [`copies`] learns how copies go stale
-//! and what they are worth; [`news`] learns what sources show and what new pages bring, each page
-//! by itself ([`predict`]). [`Price`] puts items in the order in which they reach the price, and
-//! [`why`] tells what decided.
+//! which demand meets the budget; [`control`] keeps it there while the load moves. [`copies`] learns
+//! how copies go stale and what they are worth; [`news`] learns what sources show and what new pages
+//! bring, each page by itself ([`predict`]). [`Price`] puts items in the order in which they reach the
+//! price (`plan.rs` finds both anew), and [`why`] tells what decided.
 
 pub mod control;
 pub mod copies;
 pub mod market;
 pub mod news;
+mod plan;
 mod policy;
 pub mod predict;
 pub mod value;

@@ -10,14 +10,12 @@
 //! of them stands for all, which moves the price by less than a per cent. Due times are found anew in a
 //! *sweep*, when the price has fallen so far that what waits would come late.
 
-use tidewatch_core::{
-    Discovery, Event, FetchKind, HostId, Observation, Outcome, PageId, Span, Time,
-};
+use tidewatch_core::{Discovery, Event, HostId, Observation, Outcome, PageId, Span, Time};
 use tidewatch_math::Draws;
 
 use super::control::{Controller, Load};
 use super::copies::Copies;
-use super::market::{Nearby, clear_to, demand};
+use super::market::Nearby;
 use super::news::{NO_SOURCE, News, Parts};
 use super::value::Value;
 use super::why::{Standing, WhatIf, Why};
@@ -45,22 +43,13 @@ impl Default for Settings {
     }
 }
 
-/// Copies that stand for all when the market is solved, and how often they are asked anew.
-const SAMPLE: usize = 1 << 11;
-const COPIES_EVERY: Span = Span::DAY;
 /// A page that is not due for so long is looked at again then, and ever less often.
 const LOOK_AGAIN: Span = Span::DAY;
 const LOOK_LATER: f64 = 1.25;
 /// Times are kept in microseconds: what is worth the price but for this rounding is worth it.
 const ROUNDING: f64 = 1.0 - 1e-6;
-/// Times that copies are asked about another price in one solution; each moves it by a factor of 35.
-const ASKED: usize = 12;
 /// The price is solved for to this relative width: what is believed moves it by far more.
-const SOLVED: f64 = 1e-3;
-/// A sweep is made when the price is below that of the last one by this share.
-const SWEEP_BELOW: f64 = 0.8;
-/// Outdated entries that a queue may have before a sweep clears them.
-const CROWD: usize = 1 << 14;
+pub(super) const SOLVED: f64 = 1e-3;
 /// What was due so long ago, as a share of its wait, had to wait for the budget; so did what was due
 /// before so many allowances.
 const LATE: f64 = 0.05;
@@ -69,18 +58,14 @@ const LATE_ALLOWANCES: f64 = 5.0;
 const LATE_ONCE: f64 = 600.0;
 /// Times that a page is tried before it is left alone for long.
 const ATTEMPTS: u8 = 3;
-/// What waits to be fetched once is worked off in this time, when the market is solved.
-const STOCK: Span = Span::HOUR;
 /// The market is solved anew when twice as many copies are held as then, and so many more.
-const OUTGROWN: usize = 8;
+pub(super) const OUTGROWN: usize = 8;
 /// The price where a fetch costs nothing, since everything can be fetched; in clicks.
-const LEAST: f64 = 1e-15;
+pub(super) const LEAST: f64 = 1e-15;
 /// The price before anything is known: a click.
 const FIRST_PRICE: f64 = 1.0;
 /// Due times that are looked at anew in one choice at most; the rest follow with the next.
 const LOOKS: usize = 64;
-/// Quantile of the standard normal law for an interval of 95%.
-const Z_95: f64 = 1.959_963_984_540_054;
 /// What a probe counts after the next: the last thousand decide.
 const PROBE_FADE: f64 = 0.999;
 /// A host that is too slow for what is worth fetching raises its price by this, and lowers it again.
@@ -88,41 +73,41 @@ const HOST_STEP: f32 = 0.02;
 
 /// One price for every fetch.
 pub struct Price {
-    settings: Settings,
-    budget: f64,
-    now: Time,
-    copies: Copies,
-    news: News,
+    pub(super) settings: Settings,
+    pub(super) budget: f64,
+    pub(super) now: Time,
+    pub(super) copies: Copies,
+    pub(super) news: News,
     /// Pages of sources, by number.
-    sources: Vec<PageId>,
+    pub(super) sources: Vec<PageId>,
     /// Pages never fetched, by what they are worth.
-    once: Agenda<Highest>,
+    pub(super) once: Agenda<Highest>,
     /// The same, for those not worth the price when they were looked at.
-    cheap: Agenda<Highest>,
+    pub(super) cheap: Agenda<Highest>,
     /// Copies and sources by due time.
-    due: Agenda<(Time, u32)>,
+    pub(super) due: Agenda<(Time, u32)>,
     /// What decides about an entry of a queue: only the latest of a page counts.
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
     /// What copies want about the price, and since when.
-    copies_demand: Option<(Time, Nearby)>,
-    solved: f64,
-    swept_at: f64,
-    next_solve: Option<Time>,
+    pub(super) copies_demand: Option<(Time, Nearby)>,
+    pub(super) solved: f64,
+    pub(super) swept_at: f64,
+    pub(super) next_solve: Option<Time>,
     /// Copies held then.
-    solved_with: usize,
-    control: Controller,
+    pub(super) solved_with: usize,
+    pub(super) control: Controller,
     /// ln of what prices of hosts are multiplied with.
-    host_factors: Vec<f32>,
-    draws: Draws,
-    held: Vec<PageId>,
-    probes: Probes,
+    pub(super) host_factors: Vec<f32>,
+    pub(super) draws: Draws,
+    pub(super) held: Vec<PageId>,
+    pub(super) probes: Probes,
     /// Probes under way.
-    probing: Vec<PageId>,
+    pub(super) probing: Vec<PageId>,
 }
 
 /// Where a page waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     #[default]
     Nowhere,
     Once,
@@ -133,9 +118,9 @@ enum Place {
 
 /// What random probes have found, lately first.
 #[derive(Clone, Copy, Debug, Default)]
-struct Probes {
-    fresh: f64,
-    all: f64,
+pub(super) struct Probes {
+    pub(super) fresh: f64,
+    pub(super) all: f64,
 }
 
 impl Price {
@@ -171,7 +156,7 @@ impl Price {
         self.solved * self.control.factor()
     }
 
-    fn host_price(&self, host: HostId) -> f64 {
+    pub(super) fn host_price(&self, host: HostId) -> f64 {
         let factor = self.host_factors.get(host.index()).copied().unwrap_or(0.0);
         self.price() * f64::from(factor).exp()
     }
@@ -203,7 +188,7 @@ impl Price {
 
     /// Puts a page that was never fetched where its worth says. Sources are fetched at once: nothing
     /// is known of them before.
-    fn offer(&mut self, page: PageId) {
+    pub(super) fn offer(&mut self, page: PageId) {
         let place = self.places[page.index()];
         if place == Place::UnderWay || self.copies.page(page).last().is_some() {
             return;
@@ -222,13 +207,13 @@ impl Price {
     }
 
     /// What a page never fetched is worth now.
-    fn once_worth(&mut self, page: PageId) -> Option<f64> {
+    pub(super) fn once_worth(&mut self, page: PageId) -> Option<f64> {
         let (value, since) = self.news.value(page)?;
         Some(value.worth(self.now.since(since).seconds(), 0.0))
     }
 
     /// What further fetches of a page are worth.
-    fn value(&self, page: PageId) -> Value {
+    pub(super) fn value(&self, page: PageId) -> Value {
         match self.copies.page(page).source {
             NO_SOURCE => self.copies.value(page),
             source => Value::Source(self.news.source(source, self.now)),
@@ -236,7 +221,7 @@ impl Price {
     }
 
     /// Puts a page that has been fetched where its worth will have reached the price.
-    fn schedule(&mut self, page: PageId, from: Time) {
+    pub(super) fn schedule(&mut self, page: PageId, from: Time) {
         let copy = self.copies.page(page);
         if copy.is_gone() {
             self.places[page.index()] = Place::Nowhere;
@@ -301,115 +286,6 @@ impl Price {
             self.schedule(page, at);
         } else if copy.failures() < ATTEMPTS {
             self.offer(page);
-        }
-    }
-
-    /// Solves the market anew.
-    fn solve(&mut self, now: Time) {
-        self.next_solve = Some(now + self.settings.solve_every);
-        if self.held.len() >= 2 * self.solved_with + OUTGROWN {
-            self.copies_demand = None;
-        }
-        self.solved_with = self.held.len();
-        self.copies.repool();
-        let before = self.solved;
-        let (sources, stock) = (self.source_values(), self.stock());
-        if self.is_copies_demand_old(now) {
-            self.ask_copies(now, self.price());
-        }
-        let probes = self.settings.probes.clamp(0.0, 0.5);
-        let budget = self.budget * (1.0 - probes);
-        // The price may lie far from where copies were last asked; so they are asked nearer to it.
-        for _ in 0..ASKED {
-            let of_copies = self.copies_demand.as_ref().map(|(_, nearby)| nearby);
-            let wanted = |price: f64| {
-                demand(&sources, price)
-                    + of_copies.map_or(0.0, |nearby| nearby.at(price))
-                    + stock.iter().filter(|worth| **worth >= price).count() as f64 / STOCK.seconds()
-            };
-            self.solved = clear_to(SOLVED, wanted, budget, before).max(LEAST);
-            match of_copies {
-                Some(nearby) if !nearby.covers(self.solved) => {
-                    let near = nearby.nearest(self.solved);
-                    self.ask_copies(now, near);
-                }
-                _ => break,
-            }
-        }
-        self.control.solved(self.solved / before);
-        let is_crowded = self.due.len() > 2 * self.held.len() + CROWD;
-        if is_crowded || self.price() < SWEEP_BELOW * self.swept_at {
-            self.sweep();
-        } else {
-            let sources = self.sources.clone();
-            sources.into_iter().for_each(|page| self.reschedule(page));
-        }
-    }
-
-    /// What copies want about a price.
-    fn ask_copies(&mut self, now: Time, about: f64) {
-        let (copies, scale) = self.copy_values();
-        self.copies_demand = (!copies.is_empty()).then(|| (now, Nearby::of(&copies, scale, about)));
-    }
-
-    fn is_copies_demand_old(&self, now: Time) -> bool {
-        self.copies_demand.as_ref().is_none_or(|(at, nearby)| {
-            now.since(*at) >= COPIES_EVERY || !nearby.covers(self.price())
-        })
-    }
-
-    /// What sources are worth that can be visited.
-    fn source_values(&self) -> Vec<Value> {
-        let pages = self.sources.iter().map(|&page| self.copies.page(page));
-        let live = pages.filter(|copy| !copy.is_gone() && copy.last().is_some());
-        live.map(|copy| Value::Source(self.news.source(copy.source, self.now))).collect()
-    }
-
-    /// What copies are worth, or some of them of which each stands for so many.
-    fn copy_values(&self) -> (Vec<Value>, f64) {
-        let is_copy = |page: &&PageId| {
-            let copy = self.copies.page(**page);
-            copy.source == NO_SOURCE && !copy.is_gone()
-        };
-        let all: Vec<PageId> = self.held.iter().filter(is_copy).copied().collect();
-        let step = all.len().div_ceil(SAMPLE).max(1);
-        // Another part of them each time.
-        let some = all.iter().skip(self.now.seconds() as usize % step).step_by(step);
-        let values: Vec<Value> = some.map(|&page| self.copies.value(page)).collect();
-        let scale = all.len() as f64 / values.len().max(1) as f64;
-        (values, scale)
-    }
-
-    /// What pages that wait to be fetched for the first time are worth.
-    fn stock(&mut self) -> Vec<f64> {
-        let waits = |place: &Place| matches!(place, Place::Once | Place::Cheap);
-        let pages = (0..).map(PageId).zip(self.places.iter());
-        let waiting: Vec<PageId> =
-            pages.filter(|(_, place)| waits(place)).map(|(page, _)| page).collect();
-        waiting.into_iter().filter_map(|page| self.once_worth(page)).collect()
-    }
-
-    /// Finds every due time anew.
-    fn sweep(&mut self) {
-        self.swept_at = self.price();
-        self.due = Agenda::default();
-        for i in 0..self.held.len() {
-            self.reschedule(self.held[i]);
-        }
-        self.cheap = Agenda::default();
-        self.once = Agenda::default();
-        for page in (0..self.places.len() as u32).map(PageId) {
-            if matches!(self.places[page.index()], Place::Once | Place::Cheap) {
-                self.offer(page);
-            }
-        }
-    }
-
-    fn reschedule(&mut self, page: PageId) {
-        if self.places[page.index()] != Place::UnderWay
-            && let Some(last) = self.copies.page(page).last()
-        {
-            self.schedule(page, last);
         }
     }
 
@@ -582,76 +458,14 @@ impl Policy for Price {
     }
 
     fn why(&mut self, page: PageId, now: Time) -> Option<Why> {
-        if page.index() >= self.copies.len() {
-            return None;
-        }
-        self.now = now;
-        let copy = *self.copies.page(page);
-        let (value, since, kind) = match (copy.last(), copy.source) {
-            (Some(last), NO_SOURCE) => (self.copies.value(page), last, FetchKind::Refresh),
-            (Some(last), _) => (self.value(page), last, FetchKind::Source),
-            (None, _) => {
-                let (value, since) =
-                    self.news.value(page).unwrap_or((Value::Once { clicks: 0.0, decay: 0.0 }, now));
-                let kind = match value {
-                    Value::Once { .. } if self.news.is_on_source(page) => FetchKind::New,
-                    _ => FetchKind::Frontier,
-                };
-                (value, since, kind)
-            }
-        };
-        let host_price = self.host_price(copy.host);
-        let wait = Span::from_seconds(value.wait(host_price)).unwrap_or(Span::FOREVER);
-        let due = if wait == Span::FOREVER { Time::NEVER } else { since + wait };
-        Some(Why {
-            page,
-            kind,
-            value,
-            since,
-            worth: value.worth(now.since(since).seconds(), host_price),
-            price: self.price(),
-            host_price,
-            due,
-            history: self.copies.history(page),
-            shown: self.news.shown_by(page),
-            is_gone: copy.is_gone(),
-        })
+        self.explain(page, now)
     }
 
     fn what_if(&self, budget: f64) -> Option<WhatIf> {
-        let (sources, (copies, scale)) = (self.source_values(), self.copy_values());
-        let wanted = |price: f64| demand(&sources, price) + scale * demand(&copies, price);
-        let price = clear_to(SOLVED, wanted, budget, self.price()).max(LEAST);
-        let (mut fetches, mut profit) = ([0.0; 3], 0.0);
-        for item in &sources {
-            if let Value::Source(source) = item {
-                let wait = source.wait(price);
-                fetches[1] += wait.recip();
-                fetches[2] += source.pages(wait, price);
-                profit += source.brings(wait, price);
-            }
-        }
-        let (mut fresh, mut weights) = (0.0, 0.0);
-        for item in &copies {
-            if let Value::Refresh { weight, staling } = item {
-                let wait = item.wait(price);
-                fetches[0] += scale * wait.recip();
-                fresh += weight * (1.0 - staling.stale_mean(wait));
-                weights += weight;
-            }
-        }
-        let freshness = (weights > 0.0).then(|| fresh / weights);
-        Some(WhatIf { budget, price, fetches, freshness, profit })
+        Some(self.foresee(budget))
     }
 
     fn standing(&self) -> Option<Standing> {
-        let freshness = (self.probes.all > 0.0).then(|| {
-            let (share, n) = (self.probes.fresh / self.probes.all, self.probes.all);
-            // Wilson's half-width, which is sound for shares near one and for few probes.
-            let z2 = Z_95 * Z_95;
-            let spread = share * (1.0 - share) / n + z2 / (4.0 * n * n);
-            (share, Z_95 * spread.sqrt() / (1.0 + z2 / n))
-        });
-        Some(Standing { price: self.price(), freshness })
+        Some(self.report())
     }
 }

@@ -1,8 +1,14 @@
 //! Why this page now, or why not?
 
-use tidewatch_core::{FetchKind, PageId, Time};
+use tidewatch_core::{FetchKind, PageId, Span, Time};
 
+use super::market::{clear_to, demand};
+use super::news::NO_SOURCE;
+use super::policy::{LEAST, Price, SOLVED};
 use super::value::Value;
+
+/// Quantile of the standard normal law for an interval of 95%.
+const Z_95: f64 = 1.959_963_984_540_054;
 
 /// All that decided about a page at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,4 +60,83 @@ pub struct Standing {
     /// Share of the copies that are fresh, from probes at random, with the half-width of its 95%
     /// interval; `None` before the first probe.
     pub freshness: Option<(f64, f64)>,
+}
+
+impl Price {
+    /// All that decides about a page at `now`; `None` if nobody has told of it.
+    pub(super) fn explain(&mut self, page: PageId, now: Time) -> Option<Why> {
+        if page.index() >= self.copies.len() {
+            return None;
+        }
+        self.now = now;
+        let copy = *self.copies.page(page);
+        let (value, since, kind) = match (copy.last(), copy.source) {
+            (Some(last), NO_SOURCE) => (self.copies.value(page), last, FetchKind::Refresh),
+            (Some(last), _) => (self.value(page), last, FetchKind::Source),
+            (None, _) => {
+                let (value, since) =
+                    self.news.value(page).unwrap_or((Value::Once { clicks: 0.0, decay: 0.0 }, now));
+                let kind = match value {
+                    Value::Once { .. } if self.news.is_on_source(page) => FetchKind::New,
+                    _ => FetchKind::Frontier,
+                };
+                (value, since, kind)
+            }
+        };
+        let host_price = self.host_price(copy.host);
+        let wait = Span::from_seconds(value.wait(host_price)).unwrap_or(Span::FOREVER);
+        let due = if wait == Span::FOREVER { Time::NEVER } else { since + wait };
+        Some(Why {
+            page,
+            kind,
+            value,
+            since,
+            worth: value.worth(now.since(since).seconds(), host_price),
+            price: self.price(),
+            host_price,
+            due,
+            history: self.copies.history(page),
+            shown: self.news.shown_by(page),
+            is_gone: copy.is_gone(),
+        })
+    }
+
+    /// What another budget would bring.
+    pub(super) fn foresee(&self, budget: f64) -> WhatIf {
+        let (sources, (copies, scale)) = (self.source_values(), self.copy_values());
+        let wanted = |price: f64| demand(&sources, price) + scale * demand(&copies, price);
+        let price = clear_to(SOLVED, wanted, budget, self.price()).max(LEAST);
+        let (mut fetches, mut profit) = ([0.0; 3], 0.0);
+        for item in &sources {
+            if let Value::Source(source) = item {
+                let wait = source.wait(price);
+                fetches[1] += wait.recip();
+                fetches[2] += source.pages(wait, price);
+                profit += source.brings(wait, price);
+            }
+        }
+        let (mut fresh, mut weights) = (0.0, 0.0);
+        for item in &copies {
+            if let Value::Refresh { weight, staling } = item {
+                let wait = item.wait(price);
+                fetches[0] += scale * wait.recip();
+                fresh += weight * (1.0 - staling.stale_mean(wait));
+                weights += weight;
+            }
+        }
+        let freshness = (weights > 0.0).then(|| fresh / weights);
+        WhatIf { budget, price, fetches, freshness, profit }
+    }
+
+    /// How things stand.
+    pub(super) fn report(&self) -> Standing {
+        let freshness = (self.probes.all > 0.0).then(|| {
+            let (share, n) = (self.probes.fresh / self.probes.all, self.probes.all);
+            // Wilson's half-width, which is sound for shares near one and for few probes.
+            let z2 = Z_95 * Z_95;
+            let spread = share * (1.0 - share) / n + z2 / (4.0 * n * n);
+            (share, Z_95 * spread.sqrt() / (1.0 + z2 / n))
+        });
+        Standing { price: self.price(), freshness }
+    }
 }

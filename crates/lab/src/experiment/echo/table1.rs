@@ -96,8 +96,8 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
                  {OF_CATEGORY} of the variance of ln(popularity) instead of {} and {}. No published \
                  figure says how much they explain. Algorithm 1 judges sources and fetches all that \
                  they show, so it earns no more than the share of clicks that good sources hold: where \
-                 popularity is a matter of single pages, knowing every source (the row told, above) does \
-                 not help; where it is one of hosts, a fifth of the pages has nearly all clicks, and the \
+                 popularity is a matter of single pages that is what the row told, above, earns; where \
+                 it is one of hosts, a fifth of the pages has nearly all clicks, and the \
                  busiest sources, which frequency follows, next to none, as published. What the \
                  published figures say of the paper's data is therefore that clicks went to few sites. \
                  BFS stays below the published figure in either web.",
