@@ -28,6 +28,7 @@
 //! | 126–127 | points given by the base held |
 
 use crate::{HostId, PageKey, Time};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of one record.
 pub const RECORD_BYTES: usize = 128;
@@ -40,7 +41,7 @@ pub const SKETCH_PAD: u32 = u32::MAX;
 pub const PROFILE_POINTS: usize = 7;
 
 /// A point of a change profile, in the units of whoever packs it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedPoint {
     /// Time since the base, as a logarithm; 0 where there is no point.
     pub elapsed: u16,

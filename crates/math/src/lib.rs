@@ -7,6 +7,7 @@
 
 #![allow(clippy::float_cmp, reason = "numerical code compares with exact values on purpose")]
 
+pub mod array;
 mod error;
 pub mod quadrature;
 pub mod rng;

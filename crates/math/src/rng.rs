@@ -13,6 +13,7 @@
 //! It is not for cryptography. Integers and uniforms are the same on every platform; what goes
 //! through `ln` or `exp` is so up to the last bit of the platform's mathematical library.
 
+use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 
 use rand::TryRng;
@@ -63,7 +64,7 @@ pub const fn purpose(label: &str) -> u64 {
 ///
 /// One draw is one 64-bit word; every method says how many it takes. Implements `rand`'s `Rng`,
 /// so the distributions of `rand_distr` sample from it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Draws {
     key: [u64; 2],
     item: u64,

@@ -18,7 +18,7 @@ use tidewatch_core::{HostId, PageId, Time};
 use crate::Gate;
 
 /// A key that puts the highest value first. Not for NaN, which a value never is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Highest(pub f64);
 
 impl Ord for Highest {

@@ -18,13 +18,15 @@
 //! noise.
 
 use crate::estimate::{Evidence, Visit, fit_shape};
+use serde::{Deserialize, Serialize};
 use tidewatch_math::sample::{HOUR, HOURS, Rhythm, WEEK};
 
 /// What the visits to the pages of one host say about the hours of its week.
 ///
 /// Times are seconds from the origin, at which hour zero begins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HourCounts {
+    #[serde(with = "tidewatch_math::array")]
     hours: [Evidence; HOURS],
 }
 

@@ -7,6 +7,7 @@
 //! caller's choice; negative times belong to earlier weeks.
 
 use crate::{Draws, MathError, sum::sum};
+use serde::{Deserialize, Serialize};
 
 /// Hours in a week.
 pub const HOURS: usize = 168;
@@ -16,10 +17,12 @@ pub const HOUR: f64 = 3600.0;
 pub const WEEK: f64 = 604_800.0;
 
 /// A periodic intensity by hour of the week with mean one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rhythm {
+    #[serde(with = "crate::array")]
     levels: [f64; HOURS],
     /// Λ at the start of each hour, and at the end of the week, where it is exactly [`WEEK`].
+    #[serde(with = "crate::array")]
     cumulative: [f64; HOURS + 1],
 }
 

@@ -8,6 +8,7 @@
 //! ([`crate::rhythm`]), the time spanned is counted in expected links, and the rate is that of the hour
 //! to come: known before the first late visit of the morning tells.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use tidewatch_core::Time;
@@ -23,7 +24,7 @@ const PRIOR_LINKS: f64 = 0.5;
 const FIT_EVERY: f64 = 6.0 * HOUR;
 
 /// How rates are told from visits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pace {
     /// As over the last visits.
     Steady,
@@ -32,7 +33,7 @@ pub enum Pace {
 }
 
 /// New-link rates of all sources.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Arrivals {
     /// T: visits remembered.
     memory: usize,
@@ -44,7 +45,7 @@ pub struct Arrivals {
     watched: f64,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Visits {
     host: u32,
     /// The last T + 1 visits with what each found; the oldest only marks the beginning.
@@ -52,7 +53,7 @@ struct Visits {
 }
 
 /// The hours of a host.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Habit {
     counts: HourCounts,
     rhythm: Rhythm,

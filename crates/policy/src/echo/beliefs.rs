@@ -1,15 +1,16 @@
 //! What is believed of sources, from visits to them and the search log: shared by every policy that
 //! watches sources.
 
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{Interest, LinkSeen, PageId, Span, Time};
 
 use super::arrivals::{Arrivals, Pace};
 use super::clicks::Ledger;
 use super::curve::Curve;
-use super::profit::{HORIZON, Pooling, Profits};
+use super::profit::{Assumed, HORIZON, Pooling, Profits};
 
 /// Which links count as new when λ is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counting {
     /// Links to pages that nobody knew before: what a visit adds. Sources that repeat one another
     /// share their links, and Σλᵢ is the rate at which pages are really found.
@@ -23,7 +24,7 @@ pub enum Counting {
 const USUAL_AGE: Span = Span::HOUR.times(3);
 
 /// Profits, arrivals and the clicks behind them.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Beliefs {
     counting: Counting,
     logs_all: bool,
@@ -34,7 +35,7 @@ pub struct Beliefs {
     pub ledger: Ledger,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Source {
     /// Last visit, good or not.
     last: Option<Time>,
@@ -49,10 +50,15 @@ impl Beliefs {
             counting,
             logs_all: false,
             sources: Vec::new(),
-            profits: Profits::new(pooling),
+            profits: Profits::new(pooling, Assumed::PESSIMISTIC),
             arrivals: Arrivals::new(memory, pace),
             ledger: Ledger::new(HORIZON),
         }
+    }
+
+    /// The same, with another assumption about what nobody has seen.
+    pub fn assuming(self, assumed: Assumed) -> Self {
+        Beliefs { profits: Profits::new(self.profits.pooling(), assumed), ..self }
     }
 
     /// The same, where the log tells the clicks of pages that were never fetched too.

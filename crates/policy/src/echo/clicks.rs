@@ -13,30 +13,37 @@
 //!
 //! **Popular pages.** The most popular hundredth of the clicked pages has more than half of all clicks
 //! (`[GLO17]`), so a mean is decided by whether a source happened to have one of them. A page
-//! therefore counts for no more than [`MOST_CLICKS`]; what that takes away is given back to all alike
-//! ([`Ledger::scale`]).
+//! therefore counts for no more than the average clicked page, each of its clicks for a part; what that
+//! takes away is given back to all alike ([`Ledger::scale`]).
 
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{Interest, InterestKind, PageId, Span, Time};
 
-/// Clicks that one page counts for at most: about what the average clicked page has in `[LOSS13]`
-/// (0.72 clicks a second on 0.23 new pages a second, of which a fifth is clicked).
-pub const MOST_CLICKS: f32 = 16.0;
+/// Clicks that one page may count for in any case: about what the average clicked page has in
+/// `[LOSS13]` (0.72 clicks a second on 0.23 new pages a second, of which a fifth is clicked).
+const ENOUGH_CLICKS: f64 = 16.0;
+/// The limit follows the average in steps of this share, since sums are made anew with it.
+const STEP: f64 = 0.1;
 
 /// Everything the log has told about new pages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ledger {
     lives: Vec<Life>,
     /// Until when the log has been read.
     read_until: Time,
     horizon: Span,
-    /// Σ clicks over pages; the same, and Σ clicks², with at most [`MOST_CLICKS`] each.
+    /// Σ clicks over pages, and pages with any.
     clicks: f64,
+    clicked: u64,
+    /// Clicks that one page counts for at most.
+    most: f64,
+    /// Σ clicks and Σ clicks² with at most so many each.
     counted: f64,
     squares: f64,
 }
 
 /// One page.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Life {
     /// [`Time::NEVER`] for pages that are not followed.
     born: Time,
@@ -61,18 +68,16 @@ pub struct Shown<'a> {
     /// Whether that is the horizon.
     pub is_over: bool,
     rows: &'a [(Time, f32)],
+    /// What each of its clicks counts.
+    part: f64,
 }
 
 impl Shown<'_> {
-    /// Ages and counts of its clicks between opening and `lived`, the first [`MOST_CLICKS`] of them.
+    /// Ages and counts of its clicks between opening and `lived`, as far as they count.
     pub fn clicks(&self) -> impl Iterator<Item = (Span, f64)> {
-        let rows = self.rows.iter().map(|&(at, count)| (at.since(self.born), count));
-        let rows = rows.filter(|(age, _)| *age >= self.open && *age < self.lived);
-        rows.scan(MOST_CLICKS, |left, (age, count)| {
-            let counted = count.min(*left);
-            *left -= counted;
-            (counted > 0.0).then_some((age, f64::from(counted)))
-        })
+        let rows = self.rows.iter();
+        let rows = rows.map(|&(at, count)| (at.since(self.born), self.part * f64::from(count)));
+        rows.filter(|(age, _)| *age >= self.open && *age < self.lived)
     }
 }
 
@@ -80,7 +85,9 @@ impl Ledger {
     /// An empty one, that follows every page until it is as old as `horizon`.
     pub fn new(horizon: Span) -> Self {
         let (lives, read_until) = (Vec::new(), Time::ZERO);
-        Ledger { lives, read_until, horizon, clicks: 0.0, counted: 0.0, squares: 0.0 }
+        let (clicks, clicked, counted, squares) = (0.0, 0, 0.0, 0.0);
+        let most = ENOUGH_CLICKS;
+        Ledger { lives, read_until, horizon, clicks, clicked, most, counted, squares }
     }
 
     /// Follows a new page, born about then. Only the first call for a page counts.
@@ -113,6 +120,20 @@ impl Ledger {
                 self.note(row);
             }
         }
+        let average = self.clicks / self.clicked.max(1) as f64;
+        let steps = ((average / ENOUGH_CLICKS).ln() / STEP.ln_1p()).ceil().max(0.0);
+        let most = ENOUGH_CLICKS * (1.0 + STEP).powf(steps);
+        if most.to_bits() != self.most.to_bits() {
+            self.limit_to(most);
+        }
+    }
+
+    /// Counts all pages anew, each for at most so many clicks.
+    fn limit_to(&mut self, most: f64) {
+        self.most = most;
+        let counted = self.lives.iter().map(|life| f64::from(life.clicks).min(most));
+        (self.counted, self.squares) =
+            counted.fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     }
 
     fn note(&mut self, row: &Interest) {
@@ -132,7 +153,8 @@ impl Ledger {
             }
         };
         self.clicks += f64::from(more);
-        let capped = |clicks: f32| f64::from(clicks.min(MOST_CLICKS));
+        self.clicked += u64::from(life.clicks <= 0.0 && more > 0.0);
+        let capped = |clicks: f32| f64::from(clicks).min(self.most);
         let (before, after) = (capped(life.clicks), capped(life.clicks + more));
         life.clicks += more;
         self.counted += after - before;
@@ -152,6 +174,7 @@ impl Ledger {
             lived: age.min(self.horizon),
             is_over: age >= self.horizon,
             rows: &life.rows,
+            part: (self.most / f64::from(life.clicks)).min(1.0),
         })
     }
 
@@ -281,10 +304,23 @@ mod tests {
     #[test]
     fn one_popular_page_does_not_decide() {
         let mut ledger = ledger();
-        ledger.push(&[click(0, 300, 10.0), click(0, 400, 90.0), click(1, 300, 4.0)], at(1000));
-        assert_eq!(ages(&ledger, 0), [(200, 10), (300, 6)]);
-        assert!((ledger.scale() - 104.0 / 20.0).abs() < 1e-12, "{}", ledger.scale());
-        assert!((ledger.lumpiness() - (256.0 + 16.0) / 20.0).abs() < 1e-12);
+        let others = (1..4).map(|page| click(page, 300, 4.0));
+        let rows: Vec<_> =
+            [click(0, 300, 10.0), click(0, 400, 30.0)].into_iter().chain(others).collect();
+        ledger.push(&rows, at(1000));
+        // Sixteen of forty count, early and late alike.
+        assert_eq!(ages(&ledger, 0), [(200, 4), (300, 12)]);
+        assert!((ledger.scale() - 52.0 / 28.0).abs() < 1e-12, "{}", ledger.scale());
+        assert!((ledger.lumpiness() - (256.0 + 48.0) / 28.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn where_all_are_popular_all_count() {
+        let mut ledger = ledger();
+        let rows: Vec<_> = (0..4).map(|page| click(page, 300, 1000.0)).collect();
+        ledger.push(&rows, at(1000));
+        assert_eq!(ages(&ledger, 2), [(200, 1000)]);
+        assert!((ledger.scale() - 1.0).abs() < 1e-12);
     }
 
     #[test]

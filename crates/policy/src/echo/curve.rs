@@ -9,10 +9,11 @@
 //! best P is ΣφS/Σφ², what is left is a function of ln μ alone, and its one stationary point is found
 //! inside a bracket. Same minimum, no step size, a handful of passes.
 
+use serde::{Deserialize, Serialize};
 use tidewatch_math::roots::{Stop, solve};
 
 /// Profit and decay of the pages of a source.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// Clicks of a page over its life, P.
     pub profit: f64,

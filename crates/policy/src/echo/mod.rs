@@ -11,6 +11,7 @@
 
 pub mod arrivals;
 pub mod beliefs;
+mod bins;
 pub mod clicks;
 pub mod curve;
 mod policy;
@@ -22,5 +23,5 @@ mod watch;
 pub use arrivals::Pace;
 pub use beliefs::{Beliefs, Counting};
 pub use policy::{Echo, Rule, Settings};
-pub use profit::Pooling;
+pub use profit::{Assumed, Pooling};
 pub use solve::{Charge, Schedule, Terms, solve};

@@ -5,8 +5,7 @@ use tidewatch_core::{Discovery, Event, HostId, Observation, Outcome, PageId, Pag
 
 use super::arrivals::Pace;
 use super::beliefs::{Beliefs, Counting};
-use super::curve::Curve;
-use super::profit::{DEFAULT, Pooling};
+use super::profit::{Assumed, Pooling};
 use super::solve::{Charge, Schedule, Terms, solve};
 use super::watch::Watch;
 use crate::{Agenda, Choice, Gate, Policy};
@@ -230,7 +229,7 @@ impl Echo {
             return truth;
         }
         let curve = match self.rule {
-            Rule::Frequency => Curve { profit: 1.0, ..DEFAULT },
+            Rule::Frequency => Assumed::A_CLICK.curve,
             _ => self.beliefs.curve(source),
         };
         let arrivals = self.beliefs.arrivals(source, now);

@@ -13,26 +13,38 @@
 //! expects in bin j. This shrinks profit and decay at once, and fills bins that nobody has reached.
 //! κ comes from the data (empirical Bayes): a source's mean is taken to be gamma distributed about
 //! its host's, and its clicks Poisson in lumps as large as pages show them ([`Ledger::lumpiness`]).
-//! Where nothing is known, before the first push of the log, every source has the pessimistic default
-//! of the paper; a host without any page yet has the average of the others.
+//! Where nothing is known, before the first push of the log, every source is as [`Assumed`]; a host without any page yet has the average of the others.
 //!
 //! Old pages fade: what is over counts half after [`HALF_LIFE`], so sources may change.
 
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{PageId, Span, Time};
 
+use super::bins::{Bins, EMPTY, Steps};
 use super::clicks::Ledger;
-use super::curve::{Curve, fit};
+use super::curve::Curve;
 use crate::estimate::{Evidence, fit_shape};
 
-/// Bins of a histogram: a week of 20 minutes each.
-pub const BINS: usize = 504;
-/// D of `[LOSS13]`, §5.3.2.
-pub const BIN: Span = Span::MINUTE.times(20);
 /// Pages are followed for so long; almost all clicks come within it `[LOSS13, §2]`.
 pub const HORIZON: Span = Span::WEEK;
-/// The pessimistic profit of what is not known `[LOSS13, §5.3.2]`; how soon its pages are forgotten
-/// matters little, a day is what news take.
-pub const DEFAULT: Curve = Curve { profit: 0.01, decay: 1.0 / 86_400.0 };
+/// What is assumed of sources of which nothing is known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assumed {
+    /// How its pages behave.
+    pub curve: Curve,
+    /// The assumption counts as so many pages, in every average.
+    pub pages: f64,
+}
+
+impl Assumed {
+    /// The pessimistic profit of the paper `[LOSS13, §5.3.2]`; how soon its pages are forgotten
+    /// matters little, a day is what news take. It only fills empty bins: the first click outweighs it.
+    pub const PESSIMISTIC: Assumed =
+        Assumed { curve: Curve { profit: 0.01, decay: 1.0 / 86_400.0 }, pages: 1e-3 };
+    /// A click for each, which a few pages without any refute.
+    pub const A_CLICK: Assumed =
+        Assumed { curve: Curve { profit: 1.0, decay: 1.0 / 86_400.0 }, pages: 1.0 };
+}
 /// Pages that are over count half after this time.
 const HALF_LIFE: Span = Span::WEEK.times(4);
 /// How long after they are over pages are kept, so that every source has taken its leave of them.
@@ -41,14 +53,11 @@ const LEAVE: Span = Span::DAY.times(2);
 const GROWTH: f64 = 0.05;
 /// …or after this time.
 const LONGEST: Span = Span::DAY;
-/// Pages that behave as the default, in every average: enough to fill empty bins.
-const LEAST_PAGES: f64 = 1e-3;
-
-/// Pages in a bin from which on it counts.
-const TELLING: f64 = 0.5;
+/// Pages that stand in where nobody has reached an age: enough to fill empty bins.
+const FILLING: f64 = 1e-3;
 
 /// Whether sources learn from one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pooling {
     /// Every source on its own, as in the paper.
     Alone,
@@ -59,9 +68,10 @@ pub enum Pooling {
 }
 
 /// Profit and decay of sources and hosts.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Profits {
     pooling: Pooling,
+    assumed: Assumed,
     hosts: Vec<Group>,
     sources: Vec<Group>,
     average: Curve,
@@ -74,7 +84,7 @@ pub struct Profits {
 }
 
 /// The pages of a source or a host, and what they say.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Group {
     host: u32,
     /// Pages that are not over.
@@ -89,35 +99,32 @@ struct Group {
     fitted: Option<Fitted>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Fitted {
     first: Time,
     last: Time,
     count: u32,
 }
 
-/// n_k and c_k.
-#[derive(Clone, Debug)]
-struct Bins {
-    open: [f32; BINS],
-    clicks: [f32; BINS],
-}
-
-const EMPTY: Bins = Bins { open: [0.0; BINS], clicks: [0.0; BINS] };
-
 impl Profits {
     /// Of no sources yet.
-    pub fn new(pooling: Pooling) -> Self {
+    pub fn new(pooling: Pooling, assumed: Assumed) -> Self {
         Profits {
             pooling,
+            assumed,
             hosts: Vec::new(),
             sources: Vec::new(),
-            average: DEFAULT,
+            average: assumed.curve,
             scale: 1.0,
             strengths: [1.0; 2],
             strengths_from: None,
             faded: Time::ZERO,
         }
+    }
+
+    /// Whether sources learn from one another.
+    pub fn pooling(&self) -> Pooling {
+        self.pooling
     }
 
     /// Adds the next source, on a host.
@@ -156,7 +163,7 @@ impl Profits {
         }
         let host = &self.hosts[group.host as usize];
         match self.pooling {
-            Pooling::Alone => DEFAULT,
+            Pooling::Alone => self.assumed.curve,
             Pooling::All if host.fitted.is_none() => self.average,
             Pooling::Host | Pooling::All => host.curve,
         }
@@ -176,15 +183,16 @@ impl Profits {
                 Some(bins)
             })
             .collect();
-        self.average = all.fit(&DEFAULT, LEAST_PAGES, Some(self.average.decay));
+        let Assumed { curve: assumed, pages: least } = self.assumed;
+        self.average = all.fit(&assumed, least, Some(self.average.decay));
         self.learn_strengths(ledger, now);
         let lump = ledger.lumpiness();
         let pages = |strength: f64, about: &Curve| match self.pooling {
-            Pooling::Alone => LEAST_PAGES,
-            Pooling::Host | Pooling::All => LEAST_PAGES + strength * lump / about.profit,
+            Pooling::Alone => least,
+            Pooling::Host | Pooling::All => least.min(FILLING) + strength * lump / about.profit,
         };
         let (typical, more) = match self.pooling {
-            Pooling::Alone | Pooling::Host => (DEFAULT, 1.0),
+            Pooling::Alone | Pooling::Host => (assumed, 1.0),
             Pooling::All => (self.average, pages(self.strengths[0], &self.average)),
         };
         for (host, bins) in self.hosts.iter_mut().zip(&of_hosts) {
@@ -196,7 +204,7 @@ impl Profits {
             if source.is_due(now) || fade < 1.0 {
                 let Some(bins) = source.gather(ledger, fade) else { continue };
                 let about = match self.pooling {
-                    Pooling::Alone => DEFAULT,
+                    Pooling::Alone => assumed,
                     Pooling::Host | Pooling::All => self.hosts[source.host as usize].curve,
                 };
                 source.fit(&bins, &about, pages(self.strengths[1], &about), now);
@@ -242,7 +250,16 @@ impl Profits {
 impl Group {
     fn new(host: u32) -> Self {
         let (pages, over, count) = (Vec::new(), None, 0);
-        Group { host, pages, over, count, curve: DEFAULT, clicks: 0.0, lives: 0.0, fitted: None }
+        Group {
+            host,
+            pages,
+            over,
+            count,
+            curve: Assumed::PESSIMISTIC.curve,
+            clicks: 0.0,
+            lives: 0.0,
+            fitted: None,
+        }
     }
 
     fn add(&mut self, page: PageId) {
@@ -297,82 +314,6 @@ impl Group {
     }
 }
 
-/// n_k as steps up and down, so that a page costs two entries instead of a bin each.
-struct Steps {
-    step: [f32; BINS + 1],
-    bins: Bins,
-}
-
-impl Steps {
-    fn new() -> Self {
-        Steps { step: [0.0; BINS + 1], bins: EMPTY }
-    }
-
-    fn take(&mut self, ledger: &Ledger, page: PageId) {
-        let Some(shown) = ledger.shown(page) else { return };
-        let bin = BIN.as_micros();
-        let lived = ((shown.lived.as_micros() / bin) as usize).min(BINS);
-        let first = (shown.open.as_micros() / bin) as usize;
-        if first >= lived {
-            return;
-        }
-        let missed = (shown.open.as_micros() % bin) as f32 / bin as f32;
-        self.bins.open[first] -= missed;
-        self.step[first] += 1.0;
-        self.step[lived] -= 1.0;
-        for (age, count) in shown.clicks() {
-            let k = (age.as_micros() / bin) as usize;
-            if k < lived {
-                self.bins.clicks[k] += count as f32;
-            }
-        }
-    }
-
-    fn add_to(&self, bins: &mut Bins) {
-        let mut open = 0.0;
-        for (k, step) in self.step[..BINS].iter().enumerate() {
-            open += step;
-            // Steps are whole numbers; rounding of the parts may leave a trace below zero.
-            bins.open[k] += (open + self.bins.open[k]).max(0.0);
-            bins.clicks[k] += self.bins.clicks[k];
-        }
-    }
-}
-
-impl Bins {
-    fn add(&mut self, other: &Bins) {
-        self.open.iter_mut().zip(&other.open).for_each(|(a, b)| *a += b);
-        self.clicks.iter_mut().zip(&other.clicks).for_each(|(a, b)| *a += b);
-    }
-
-    /// The curve of these and `pages` more that behave as `about` says.
-    fn fit(&self, about: &Curve, pages: f64, near: Option<f64>) -> Curve {
-        let fall = (-about.decay * BIN.seconds()).exp();
-        let mut expected = pages * about.in_bin(0, BIN.seconds());
-        let mut sum = 0.0;
-        let cumulative: [f64; BINS] = std::array::from_fn(|k| {
-            sum += (f64::from(self.clicks[k]) + expected) / (f64::from(self.open[k]) + pages);
-            expected *= fall;
-            sum
-        });
-        // Ages that nobody has reached say nothing, unless there are pages enough that stand in.
-        let told = self.open.iter().take_while(|&&open| f64::from(open) + pages >= TELLING).count();
-        fit(&cumulative[..told], BIN.seconds(), near.or(Some(about.decay))).unwrap_or(*about)
-    }
-
-    /// Clicks seen, and the pages' lives seen if clicks come as `about` says.
-    fn seen(&self, about: &Curve) -> (f64, f64) {
-        let fall = (-about.decay * BIN.seconds()).exp();
-        let mut share = 1.0 - fall;
-        let mut lives = 0.0;
-        for open in self.open {
-            lives += f64::from(open) * share;
-            share *= fall;
-        }
-        (self.clicks.iter().map(|&c| f64::from(c)).sum(), lives)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,7 +328,8 @@ mod tests {
 
     /// Pages born one every `gap` seconds, fetched after up to `delay`, clicked by the truth's law.
     fn run(pages: u32, gap: f64, delay: f64, until: f64, pooling: Pooling) -> (Profits, Ledger) {
-        let (mut ledger, mut profits) = (Ledger::new(HORIZON), Profits::new(pooling));
+        let (mut ledger, mut profits) =
+            (Ledger::new(HORIZON), Profits::new(pooling, Assumed::PESSIMISTIC));
         profits.add_source(0);
         let mut rows = Vec::new();
         for page in 0..pages {
@@ -447,7 +389,8 @@ mod tests {
 
     #[test]
     fn no_clicks_at_all_leave_a_profit_above_zero() {
-        let (mut ledger, mut profits) = (Ledger::new(HORIZON), Profits::new(Pooling::Host));
+        let (mut ledger, mut profits) =
+            (Ledger::new(HORIZON), Profits::new(Pooling::Host, Assumed::PESSIMISTIC));
         profits.add_source(0);
         profits.add_source(1);
         for page in 0..100 {
@@ -461,13 +404,14 @@ mod tests {
             profits.refit(&mut ledger, now);
         }
         let (seen, unseen) = (profits.curve(0), profits.curve(1));
-        assert!(seen.profit > 0.0 && seen.profit < DEFAULT.profit, "{seen:?}");
-        assert_eq!(unseen, DEFAULT);
+        assert!(seen.profit > 0.0 && seen.profit < Assumed::PESSIMISTIC.curve.profit, "{seen:?}");
+        assert_eq!(unseen, Assumed::PESSIMISTIC.curve);
     }
 
     #[test]
     fn few_pages_lean_on_their_host() {
-        let (mut ledger, mut profits) = (Ledger::new(HORIZON), Profits::new(Pooling::Host));
+        let (mut ledger, mut profits) =
+            (Ledger::new(HORIZON), Profits::new(Pooling::Host, Assumed::PESSIMISTIC));
         profits.add_source(0);
         profits.add_source(0);
         let (mut rows, mut page) = (Vec::new(), 0);

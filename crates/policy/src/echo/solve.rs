@@ -201,12 +201,14 @@ fn price(rows: &[Row], visits_wanted: f64) -> f64 {
     found.map_or(low, |root| root.x).powi(-2)
 }
 
-/// The best source alone: half of the budget for visits, half for a part of its pages.
+/// The best source alone: visits for what its pages leave of the budget; where they leave nothing, half
+/// of the budget for visits, half for a part of the pages.
 fn alone(mut schedule: Schedule, best: Row, budget: f64) -> Schedule {
-    let interval = 2.0 / budget;
-    schedule.price = best.worth * tidewatch_math::special::g(best.decay * interval);
-    schedule.intervals[best.index as usize] = interval;
-    (schedule.visited, schedule.visits, schedule.pages) = (1, 0.5 * budget, 0.5 * budget);
+    let pages = if best.pages < budget { best.pages } else { 0.5 * budget };
+    let visits = budget - pages;
+    schedule.price = best.worth * tidewatch_math::special::g(best.decay / visits);
+    schedule.intervals[best.index as usize] = visits.recip();
+    (schedule.visited, schedule.visits, schedule.pages) = (1, visits, pages);
     schedule
 }
 

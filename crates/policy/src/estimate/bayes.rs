@@ -11,10 +11,11 @@
 
 use super::likelihood::{Score, undated};
 use super::{Counts, RateEstimate, TAIL, Visit};
+use serde::{Deserialize, Serialize};
 use tidewatch_math::special::{gamma_p_inv, gamma_q_inv};
 
 /// A gamma distribution of a rate: density ∝ λ^(shape−1)·e^(−rate·λ).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gamma {
     /// How many changes the knowledge is worth; positive.
     pub shape: f64,

@@ -20,6 +20,7 @@
 
 use super::{Counts, Gamma};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use tidewatch_math::special::ln_gamma;
 
 /// Rounds up and down; means move by less than a per cent after the third.
@@ -32,7 +33,7 @@ const SHAPE_DEVIATION: f64 = 2.0;
 const GOLDEN_STEPS: usize = 40;
 
 /// A gamma-shaped likelihood λᵏe^(−λt): k changes in a time t.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Changes, not necessarily whole.
     pub changes: f64,
@@ -125,7 +126,7 @@ impl Level {
 }
 
 /// Priors for the pages of a collection, pooled host → URL pattern → page.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pool {
     root: f64,
     hosts: FxHashMap<u64, f64>,
@@ -138,13 +139,29 @@ impl Pool {
     /// Fits the tree to all pages. Deterministic in their order. `None` when no page was watched
     /// for any time: then nothing is known, not even a scale of time.
     pub fn fit(members: &[Member]) -> Option<Self> {
+        Self::fit_with(members, None)
+    }
+
+    /// The same with a prior for the mean of all. Where gaps are short and nothing has changed yet, the
+    /// data alone would allow any rate below one over the time watched, and it needs the prior to say
+    /// that few are so fast.
+    pub fn fit_about(members: &[Member], all: Gamma) -> Option<Self> {
+        Self::fit_with(members, Some(all))
+    }
+
+    fn fit_with(members: &[Member], prior: Option<Gamma>) -> Option<Self> {
         let members: Vec<_> = members.iter().filter(|m| m.counts.watched() > 0.0).collect();
         let watched: f64 = members.iter().map(|m| m.counts.watched()).sum();
         if members.is_empty() {
             return None;
         }
         let changes: u64 = members.iter().map(|m| m.counts.changes()).sum();
-        let mut root = (changes as f64 + 0.5) / watched;
+        // Half a change, so that a collection in which nothing changed keeps a positive rate.
+        let mean = |changes: f64, time: f64, root: f64| match prior {
+            Some(all) => (changes + all.shape) / (time + all.rate),
+            None => (changes + 0.5) / (time + 0.5 / root),
+        };
+        let mut root = mean(changes as f64, watched, f64::INFINITY);
         let (mut host_at, mut pattern_at) = (FxHashMap::default(), FxHashMap::default());
         let (mut pattern_hosts, mut page_patterns) = (Vec::new(), Vec::new());
         for member in &members {
@@ -169,8 +186,7 @@ impl Pool {
             patterns.evidence = pages.report(&patterns.mean);
             hosts.evidence = patterns.report(&hosts.mean);
             let all = hosts.report(&[root]);
-            // Half a change, so that a collection in which nothing changed keeps a positive rate.
-            root = (all[0].changes + 0.5) / (all[0].time + 0.5 / root);
+            root = mean(all[0].changes, all[0].time, root);
             hosts.shrink(&[root]);
             patterns.shrink(&hosts.mean);
             pages.shrink(&patterns.mean);

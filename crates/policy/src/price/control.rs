@@ -5,6 +5,7 @@
 //! factor that rises while what is due has to wait, and falls while nothing is due and the allowance
 //! would lapse (an integral controller on the logarithm, so that it works alike at any price).
 
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
 
 /// While everything waits, or nothing is due, the price changes e-fold in this time…
@@ -12,9 +13,6 @@ const PACE: Span = Span::HOUR.times(2);
 /// …but at most by this share from one choice to the next, and by this much in all.
 const MOST_STEP: f64 = 0.05;
 const MOST_FACTOR: f64 = 1e4;
-
-/// Weight of the latest choice in the mean of loads.
-const LATELY: f64 = 0.02;
 
 /// How a choice went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +26,10 @@ pub enum Load {
 }
 
 /// The factor on the price.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Controller {
     log: f64,
     last: Option<Time>,
-    /// How loads were of late: 1 where all had to wait, −1 where there was nothing.
-    mean_load: f64,
 }
 
 impl Controller {
@@ -53,13 +49,7 @@ impl Controller {
             Load::InTime => 0.0,
             Load::Slack => -1.0,
         };
-        self.mean_load += LATELY * (sign - self.mean_load);
         self.log = (self.log + sign * step).clamp(-most, most);
-    }
-
-    /// Whether more has waited for the budget of late than not.
-    pub fn is_pressed(&self) -> bool {
-        self.mean_load > 0.5
     }
 
     /// The market was solved anew: what it now knows need not be corrected for. `solved` is the new

@@ -13,11 +13,13 @@
 //! decide alone.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use tidewatch_core::record::{PROFILE_POINTS, PackedPoint, SKETCH_LEN, SKETCH_PAD};
 use tidewatch_core::{
     Content, HostId, Interest, InterestKind, PageId, PageKey, PageRecord, Span, Time,
 };
 
+use super::news::NO_SOURCE;
 use super::value::{Staling, Value};
 use crate::estimate::{Counts, Gamma, Member, Pool, posterior_from_sums, url_pattern};
 use crate::law::Lomax;
@@ -39,7 +41,7 @@ const GROWTH: f64 = 0.25;
 const FIRST_VISITS: u64 = 20;
 
 /// One page, 128 bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Copy {
     /// Last good fetch; [`Time::NEVER`] if there was none.
     last: Time,
@@ -105,7 +107,7 @@ impl Copy {
 }
 
 /// All pages.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Copies {
     pages: Vec<Copy>,
     pool: Option<Pool>,
@@ -254,9 +256,12 @@ impl Copies {
             let (host, pattern) = (u64::from(copy.host.0), u64::from(copy.pattern));
             Member { host, pattern, counts: copy.counts() }
         };
+        // Sources change all the time, which says nothing of copies.
+        let is_copy = |copy: &&Copy| copy.source == NO_SOURCE;
         let seen = |copy: &&Copy| copy.visits > 0 && copy.state & IN_PARTS == 0;
-        let members: Vec<Member> = self.pages.iter().filter(seen).map(member).collect();
-        self.pool = Pool::fit(&members);
+        let members: Vec<Member> =
+            self.pages.iter().filter(is_copy).filter(seen).map(member).collect();
+        self.pool = Pool::fit_about(&members, VAGUE);
         let pool = self.pool.as_ref();
         self.pages.par_iter_mut().for_each(|copy| copy.believe(pool));
     }

@@ -6,13 +6,15 @@
 //! such that this is what the budget bears, and is therefore what the marginal fetch brings.
 //!
 //! How the parts meet. [`value`] says what a fetch is worth, by kind. [`market`] finds the price at
-//! which demand meets the budget; [`control`] keeps it there while the load moves. [`copies`] learns
+//! which demand meets the budget; [`control`] keeps it there while the load moves; [`hosts`]
+//! that politeness slows have their own. [`copies`] learns
 //! how copies go stale and what they are worth; [`news`] learns what sources show and what new pages
 //! bring, each page by itself ([`predict`]). [`Price`] puts items in the order in which they reach the
 //! price (`plan.rs` finds both anew), and [`why`] tells what decided.
 
 pub mod control;
 pub mod copies;
+pub mod hosts;
 pub mod market;
 pub mod news;
 mod plan;

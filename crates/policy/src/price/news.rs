@@ -14,11 +14,12 @@
 //! their host have brought, or on average where little is known of the host.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Interest, LinkSeen, PageId, Span, Time};
 
 use super::predict::{Predictor, feature, magnitude, of_url, words};
 use super::value::{Source, Value};
-use crate::echo::{Beliefs, Counting, Pace, Pooling};
+use crate::echo::{Assumed, Beliefs, Counting, Pace, Pooling};
 use crate::estimate::Evidence;
 
 /// A page is learnt from so long after its fetch…
@@ -43,7 +44,7 @@ const HOST_SHAPE: f64 = 1.0;
 pub const NO_SOURCE: u32 = u32::MAX;
 
 /// What is left out, to see what it brings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// Pages by themselves, not by their source alone.
     pub prediction: bool,
@@ -59,7 +60,7 @@ impl Parts {
 }
 
 /// Sources and new pages.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct News {
     parts: Parts,
     beliefs: Beliefs,
@@ -78,7 +79,7 @@ pub struct News {
 }
 
 /// A page found and not yet let go.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Fresh {
     host: HostId,
     source: u32,
@@ -98,7 +99,7 @@ impl News {
         let beliefs = Beliefs::new(MEMORY, Pace::Rhythm, Counting::Discoveries, pooling);
         News {
             parts,
-            beliefs: beliefs.with_log_of_all(logs_all),
+            beliefs: beliefs.assuming(Assumed::A_CLICK).with_log_of_all(logs_all),
             predictor: Predictor::default(),
             prospects: Predictor::default(),
             hosts: Vec::new(),

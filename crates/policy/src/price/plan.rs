@@ -1,6 +1,7 @@
 //! Solving the market, and finding due times anew.
 
-use tidewatch_core::{PageId, Span, Time};
+use rustc_hash::FxHashMap;
+use tidewatch_core::{HostId, PageId, Span, Time};
 
 use super::market::{Nearby, clear_to, demand};
 use super::news::NO_SOURCE;
@@ -11,14 +12,21 @@ use crate::Agenda;
 /// Copies that stand for all when the market is solved, and how often they are asked anew.
 const SAMPLE: usize = 1 << 11;
 const COPIES_EVERY: Span = Span::DAY;
-/// Times that copies are asked about another price in one solution; each moves it by a factor of 35.
+/// Times that copies are asked about another price in one solution; each moves it by a factor of 25.
 const ASKED: usize = 12;
 /// A sweep is made when the price is below that of the last one by this share.
 const SWEEP_BELOW: f64 = 0.8;
 /// Outdated entries that a queue may have before a sweep clears them.
 const CROWD: usize = 1 << 14;
+/// On a slow host a little more is wanted than it allows, so that it is never idle for want of work.
+const KEPT_BUSY: f64 = 1.1;
 /// What waits to be fetched once is worked off in this time, when the market is solved.
 const STOCK: Span = Span::HOUR;
+
+/// Fetches a second that work off what is worth the price.
+fn worked_off(stock: &[f64], price: f64) -> f64 {
+    stock.iter().filter(|worth| **worth >= price).count() as f64 / STOCK.seconds()
+}
 
 impl Price {
     /// Solves the market anew.
@@ -42,7 +50,7 @@ impl Price {
             let wanted = |price: f64| {
                 demand(&sources, price)
                     + of_copies.map_or(0.0, |nearby| nearby.at(price))
-                    + stock.iter().filter(|worth| **worth >= price).count() as f64 / STOCK.seconds()
+                    + worked_off(&stock, price)
             };
             self.solved = clear_to(SOLVED, wanted, budget, before).max(LEAST);
             match of_copies {
@@ -54,14 +62,52 @@ impl Price {
             }
         }
         self.control.solved(self.solved / before);
-        let is_crowded = self.due.len() > 2 * self.held.len() + CROWD;
-        if is_crowded || self.price() < SWEEP_BELOW * self.swept_at {
-            self.sweep();
-        } else {
+        self.price_hosts(now);
+        if !self.sweep_if_late() {
             // What is put in the queue now waits for this price.
             self.swept_at = self.swept_at.max(self.price());
             let sources = self.sources.clone();
             sources.into_iter().for_each(|page| self.reschedule(page));
+        }
+    }
+
+    /// Sweeps where the price has fallen so far that what waits would come late, or most of what
+    /// waits is outdated.
+    pub(super) fn sweep_if_late(&mut self) -> bool {
+        let is_crowded = self.due.len() > 2 * self.held.len() + CROWD;
+        let is_late = is_crowded || self.price() < SWEEP_BELOW * self.swept_at;
+        if is_late {
+            self.sweep();
+        }
+        is_late
+    }
+
+    /// Finds the prices of hosts that allow less than is worth a fetch there.
+    fn price_hosts(&mut self, now: Time) {
+        let crowded = self.hosts.crowded(now);
+        if crowded.is_empty() {
+            return;
+        }
+        let mut items: FxHashMap<HostId, (Vec<Value>, Vec<f64>)> =
+            crowded.iter().map(|(host, _)| (*host, Default::default())).collect();
+        for page in (0..self.places.len() as u32).map(PageId) {
+            let copy = self.copies.page(page);
+            let Some((values, stock)) = items.get_mut(&copy.host).filter(|_| !copy.is_gone())
+            else {
+                continue;
+            };
+            if copy.last().is_some() {
+                values.push(self.value(page));
+            } else if matches!(self.places[page.index()], Place::Once | Place::Cheap) {
+                stock.extend(self.once_worth(page));
+            }
+        }
+        let price = self.price();
+        for (host, allowed) in crowded {
+            let (values, stock) = &items[&host];
+            let wanted = |price: f64| demand(values, price) + worked_off(stock, price);
+            let own = clear_to(SOLVED, wanted, KEPT_BUSY * allowed, price);
+            self.hosts.set_factor(host, own / price);
         }
     }
 
@@ -79,9 +125,11 @@ impl Price {
 
     /// What sources are worth that can be visited.
     pub(super) fn source_values(&self) -> Vec<Value> {
-        let pages = self.sources.iter().map(|&page| self.copies.page(page));
-        let live = pages.filter(|copy| !copy.is_gone() && copy.last().is_some());
-        live.map(|copy| Value::Source(self.news.source(copy.source, self.now))).collect()
+        let is_live = |page: &&PageId| {
+            let copy = self.copies.page(**page);
+            !copy.is_gone() && copy.last().is_some()
+        };
+        self.sources.iter().filter(is_live).map(|&page| self.value(page)).collect()
     }
 
     /// What copies are worth, or some of them of which each stands for so many.
@@ -94,7 +142,7 @@ impl Price {
         let step = all.len().div_ceil(SAMPLE).max(1);
         // Another part of them each time.
         let some = all.iter().skip(self.now.seconds() as usize % step).step_by(step);
-        let values: Vec<Value> = some.map(|&page| self.copies.value(page)).collect();
+        let values: Vec<Value> = some.map(|&page| self.value(page)).collect();
         let scale = all.len() as f64 / values.len().max(1) as f64;
         (values, scale)
     }
@@ -109,7 +157,7 @@ impl Price {
     }
 
     /// Finds every due time anew.
-    pub(super) fn sweep(&mut self) {
+    fn sweep(&mut self) {
         self.swept_at = self.price();
         self.due = Agenda::default();
         for i in 0..self.held.len() {

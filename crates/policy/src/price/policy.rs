@@ -10,11 +10,14 @@
 //! of them stands for all, which moves the price by less than a per cent. Due times are found anew in a
 //! *sweep*, when the price has fallen so far that what waits would come late.
 
-use tidewatch_core::{Discovery, Event, HostId, Observation, Outcome, PageId, Span, Time};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{Discovery, Event, HostId, Observation, Outcome, PageId, PageKey, Span, Time};
 use tidewatch_math::Draws;
 
 use super::control::{Controller, Load};
 use super::copies::Copies;
+use super::hosts::Hosts;
 use super::market::Nearby;
 use super::news::{NO_SOURCE, News, Parts};
 use super::value::Value;
@@ -23,7 +26,7 @@ use crate::agenda::Highest;
 use crate::{Agenda, Choice, Gate, Policy};
 
 /// What can be chosen.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// What takes part in the learning.
     pub parts: Parts,
@@ -36,10 +39,19 @@ pub struct Settings {
     pub solve_every: Span,
 }
 
+impl Settings {
+    /// What is used where nothing else is asked for.
+    pub const DEFAULT: Settings = Settings {
+        parts: Parts::ALL,
+        logs_all: false,
+        probes: 0.01,
+        solve_every: Span::MINUTE.times(30),
+    };
+}
+
 impl Default for Settings {
     fn default() -> Self {
-        let solve_every = Span::MINUTE.times(30);
-        Settings { parts: Parts::ALL, logs_all: false, probes: 0.01, solve_every }
+        Self::DEFAULT
     }
 }
 
@@ -52,7 +64,7 @@ const ROUNDING: f64 = 1.0 - 1e-6;
 pub(super) const SOLVED: f64 = 1e-3;
 /// What was due so long ago, as a share of its wait, had to wait for the budget; so did what was due
 /// before so many allowances.
-const LATE: f64 = 0.05;
+const LATE: f64 = 0.01;
 const LATE_ALLOWANCES: f64 = 5.0;
 /// A page never fetched is late after this time: a source may show a dozen at once.
 const LATE_ONCE: f64 = 600.0;
@@ -68,10 +80,8 @@ const FIRST_PRICE: f64 = 1.0;
 const LOOKS: usize = 64;
 /// What a probe counts after the next: the last thousand decide.
 const PROBE_FADE: f64 = 0.999;
-/// A host that is too slow for what is worth fetching raises its price by this, and lowers it again.
-const HOST_STEP: f32 = 0.02;
-
 /// One price for every fetch.
+#[derive(Serialize, Deserialize)]
 pub struct Price {
     pub(super) settings: Settings,
     pub(super) budget: f64,
@@ -96,17 +106,21 @@ pub struct Price {
     /// Copies held then.
     pub(super) solved_with: usize,
     pub(super) control: Controller,
-    /// ln of what prices of hosts are multiplied with.
-    pub(super) host_factors: Vec<f32>,
+    pub(super) hosts: Hosts,
     pub(super) draws: Draws,
     pub(super) held: Vec<PageId>,
     pub(super) probes: Probes,
     /// Probes under way.
     pub(super) probing: Vec<PageId>,
+    /// What is known instead of learnt, by page key, and then by page.
+    #[serde(skip)]
+    truth: FxHashMap<PageKey, Value>,
+    #[serde(skip)]
+    told: FxHashMap<PageId, Value>,
 }
 
 /// Where a page waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Place {
     #[default]
     Nowhere,
@@ -117,7 +131,7 @@ pub(super) enum Place {
 }
 
 /// What random probes have found, lately first.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Probes {
     pub(super) fresh: f64,
     pub(super) all: f64,
@@ -143,12 +157,20 @@ impl Price {
             next_solve: None,
             solved_with: 0,
             control: Controller::default(),
-            host_factors: Vec::new(),
+            hosts: Hosts::default(),
             draws: Draws::of(seed, "price.probes", 0),
             held: Vec::new(),
             probes: Probes::default(),
             probing: Vec::new(),
+            truth: FxHashMap::default(),
+            told: FxHashMap::default(),
         }
+    }
+
+    /// A policy that is told what further fetches of some pages are worth, and learns the rest: what
+    /// would be chosen if nothing had to be learnt.
+    pub fn knowing(settings: Settings, seed: u64, truth: FxHashMap<PageKey, Value>) -> Self {
+        Price { truth, ..Self::new(settings, seed) }
     }
 
     /// ω: what the marginal fetch brings, clicks.
@@ -157,8 +179,7 @@ impl Price {
     }
 
     pub(super) fn host_price(&self, host: HostId) -> f64 {
-        let factor = self.host_factors.get(host.index()).copied().unwrap_or(0.0);
-        self.price() * f64::from(factor).exp()
+        self.price() * self.hosts.factor(host)
     }
 
     fn discover(&mut self, found: &Discovery<'_>) {
@@ -171,8 +192,8 @@ impl Price {
         };
         self.copies.add(found.host, found.url, found.weight, source, found.at);
         self.places.push(Place::Nowhere);
-        let hosts = self.host_factors.len().max(found.host.index() + 1);
-        self.host_factors.resize(hosts, 0.0);
+        self.told.extend(self.truth.get(&found.key).map(|value| (found.page, *value)));
+        self.hosts.add(found.host);
         if found.is_held {
             return;
         }
@@ -214,6 +235,9 @@ impl Price {
 
     /// What further fetches of a page are worth.
     pub(super) fn value(&self, page: PageId) -> Value {
+        if let Some(told) = self.told.get(&page) {
+            return *told;
+        }
         match self.copies.page(page).source {
             NO_SOURCE => self.copies.value(page),
             source => Value::Source(self.news.source(source, self.now)),
@@ -238,15 +262,23 @@ impl Price {
                 _ => value.wait(price),
             },
         };
-        // After failures a page is asked for less and less often.
+        let due = self.due_time(page, from, wait);
+        self.wait_until(page, host, due);
+    }
+
+    /// When a page is due that waits so long after a fetch; `None` if never. After failures it is asked
+    /// for less and less often.
+    fn due_time(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
         let wait = wait * f64::from(1u32 << self.copies.page(page).failures());
-        let Some(wait) = Span::from_seconds(wait).filter(|wait| *wait != Span::FOREVER) else {
-            self.places[page.index()] = Place::Nowhere;
-            return;
-        };
-        let due = from + wait;
-        self.places[page.index()] = Place::Due(due);
-        self.due.push((due, page.0), host, page);
+        let wait = Span::from_seconds(wait).filter(|wait| *wait != Span::FOREVER)?;
+        Some(from + wait)
+    }
+
+    fn wait_until(&mut self, page: PageId, host: HostId, due: Option<Time>) {
+        self.places[page.index()] = due.map_or(Place::Nowhere, Place::Due);
+        if let Some(due) = due {
+            self.due.push((due, page.0), host, page);
+        }
     }
 
     fn note(&mut self, seen: &Observation<'_>) {
@@ -289,8 +321,15 @@ impl Price {
         }
     }
 
+    /// Tells the controller whether a page had to wait; not where it waited for its host.
+    fn note_load(&mut self, page: PageId, is_late: bool) {
+        let is_late = is_late && !self.hosts.is_crowded(self.copies.page(page).host, self.now);
+        self.control.note(self.now, if is_late { Load::Waiting } else { Load::InTime });
+    }
+
     fn take(&mut self, page: PageId) -> Choice {
         self.places[page.index()] = Place::UnderWay;
+        self.hosts.took(self.copies.page(page).host, self.now);
         Choice::Fetch(page)
     }
 
@@ -357,32 +396,10 @@ impl Price {
         None
     }
 
-    /// The best of what is not worth the price.
+    /// The best of what is not worth the price: the dearest page never fetched, or the copy or source
+    /// that is due next.
     fn next_spare(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
-        let cheap = loop {
-            match self.cheap.pop(now, gate) {
-                Some((worth, page)) if self.places[page.index()] == Place::Cheap => {
-                    break Some((worth.0, page));
-                }
-                Some(_) => {}
-                None => break None,
-            }
-        };
-        let due = loop {
-            match self.due.pop(now, gate) {
-                Some(((due, _), page)) if self.places[page.index()] == Place::Due(due) => {
-                    break Some((due, page));
-                }
-                Some(_) => {}
-                None => break None,
-            }
-        };
-        let price = self.price();
-        let due = due.map(|(due, page)| {
-            let last = self.copies.page(page).last().unwrap_or(now);
-            (self.value(page).worth(now.since(last).seconds(), price), due, page)
-        });
-        match (cheap, due) {
+        match (self.next_cheap(now, gate), self.next_waiting(now, gate)) {
             (Some((worth, page)), Some((other, due, wait))) if worth >= other => {
                 self.due.push((due, wait.0), self.copies.page(wait).host, wait);
                 Some(page)
@@ -396,10 +413,34 @@ impl Price {
         }
     }
 
-    /// Raises the price of a host whose pages have to wait for it while others do not.
-    fn press(&mut self, host: HostId, is_late: bool) {
-        let factor = &mut self.host_factors[host.index()];
-        *factor = if is_late { *factor + HOST_STEP } else { (*factor - HOST_STEP).max(0.0) };
+    fn next_cheap(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, PageId)> {
+        loop {
+            let (worth, page) = self.cheap.pop(now, gate)?;
+            if self.places[page.index()] == Place::Cheap {
+                return Some((worth.0, page));
+            }
+        }
+    }
+
+    /// The copy or source due next, with what it is worth. What was only to be looked at is put back to
+    /// when it is due.
+    fn next_waiting(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, Time, PageId)> {
+        for _ in 0..LOOKS {
+            let ((due, _), page) = self.due.pop(now, gate)?;
+            if self.places[page.index()] != Place::Due(due) {
+                continue;
+            }
+            let copy = self.copies.page(page);
+            let (host, last) = (copy.host, copy.last().unwrap_or(now));
+            let (value, price) = (self.value(page), self.host_price(host));
+            let exact = self.due_time(page, last, value.wait(price));
+            if exact.is_some_and(|exact| exact <= due) {
+                let worth = value.worth(now.since(last).seconds(), price) * self.price() / price;
+                return Some((worth, due, page));
+            }
+            self.wait_until(page, host, exact);
+        }
+        None
     }
 }
 
@@ -414,6 +455,7 @@ impl Policy for Price {
             Event::Fetched(seen) => {
                 self.now = seen.at;
                 self.count_probe(seen);
+                self.hosts.ended(self.copies.page(seen.page).host);
                 self.note(seen);
             }
             Event::Log(rows) => {
@@ -431,30 +473,43 @@ impl Policy for Price {
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         self.now = now;
+        self.hosts.look(gate);
         let is_old = |next: Time| now >= next || now + self.settings.solve_every < next;
         // A young crawl knows twice as much after minutes.
         let is_outgrown = self.held.len() >= 2 * self.solved_with + OUTGROWN;
         if is_outgrown || self.next_solve.is_none_or(is_old) {
             self.solve(now);
+        } else {
+            self.sweep_if_late();
         }
         if let Some(page) = self.probe(now, gate) {
             self.probing.push(page);
             return self.take(page);
         }
         if let Some(page) = self.next_once(now, gate) {
-            let waited = self.news.waited(page, now);
-            let load = if waited > LATE_ONCE { Load::Waiting } else { Load::InTime };
-            self.control.note(now, load);
+            let is_late = self.news.waited(page, now) > LATE_ONCE;
+            self.note_load(page, is_late);
             return self.take(page);
         }
         if let Some((page, is_late)) = self.next_due(now, gate) {
-            // Where others wait as well it is not the host's fault.
-            self.press(self.copies.page(page).host, is_late && !self.control.is_pressed());
-            self.control.note(now, if is_late { Load::Waiting } else { Load::InTime });
+            self.note_load(page, is_late);
             return self.take(page);
         }
         self.control.note(now, Load::Slack);
         self.next_spare(now, gate).map_or(Choice::Idle, |page| self.take(page))
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        if self.truth.is_empty() { postcard::to_stdvec(self).ok() } else { None }
+    }
+
+    fn load(&mut self, saved: &[u8]) -> bool {
+        let Ok(saved) = postcard::from_bytes::<Price>(saved) else { return false };
+        let is_alike = saved.settings == self.settings;
+        if is_alike {
+            *self = saved;
+        }
+        is_alike
     }
 
     fn why(&mut self, page: PageId, now: Time) -> Option<Why> {

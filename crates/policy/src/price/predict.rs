@@ -7,6 +7,7 @@
 //! as a feature has been seen more (AdaGrad). Features are hashed, so that any number of words needs a
 //! fixed memory.
 
+use serde::{Deserialize, Serialize};
 use tidewatch_core::PageKey;
 
 /// Places for features; collisions of rare words only blur what little they say.
@@ -21,7 +22,7 @@ const WORDS: usize = 16;
 const FADE: f64 = 1e-3;
 
 /// Learns which pages are clicked more than their siblings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Predictor {
     weights: Vec<f32>,
     squares: Vec<f32>,

@@ -47,6 +47,15 @@ impl Staling {
         }
     }
 
+    /// A bound of D′, which falls.
+    fn first_slope(&self) -> f64 {
+        match self {
+            Staling::Whole(curve) => curve.slope(0.0),
+            // It may jump.
+            Staling::Parts { .. } => f64::INFINITY,
+        }
+    }
+
     /// Expected staleness so long after a fetch.
     pub fn stale(&self, elapsed: f64) -> f64 {
         match self {
@@ -104,6 +113,10 @@ const NORMAL_3: [(f64, f64); 3] =
     [(-1.732_050_807_568_877_2, 1.0 / 6.0), (0.0, 2.0 / 3.0), (1.732_050_807_568_877_2, 1.0 / 6.0)];
 /// Waits are found to this: far finer than what is known of a source.
 const WAIT_WIDTH: f64 = 1e-9;
+
+/// A copy that is wanted less than once in a century is wanted at most as often as a bound says: how
+/// much less matters to nobody.
+const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
 
 impl Source {
     /// Values v with their chances.
@@ -244,10 +257,14 @@ impl Value {
     }
 
     /// A time before which a fetch is not worth the price, cheaply: for copies D is concave and at most
-    /// one, so that U(τ) ≤ τ/2.
+    /// one, so that U(τ) ≤ τ/2 and U(τ) ≤ D′(0)τ²/2.
     pub fn not_before(&self, price: f64) -> f64 {
         match self {
-            Value::Refresh { weight, .. } if *weight > 0.0 => 2.0 * price / weight,
+            Value::Refresh { weight, staling } if *weight > 0.0 => {
+                let worth = price / weight;
+                (2.0 * worth).max((2.0 * worth / staling.first_slope()).sqrt())
+            }
+            Value::Refresh { .. } => f64::INFINITY,
             _ => 0.0,
         }
     }
@@ -256,7 +273,10 @@ impl Value {
     pub fn demand(&self, price: f64) -> f64 {
         match self {
             Value::Once { .. } => 0.0,
-            Value::Refresh { .. } => self.wait(price).recip(),
+            Value::Refresh { .. } => match self.not_before(price) {
+                soonest if soonest > CENTURY => soonest.recip(),
+                _ => self.wait(price).recip(),
+            },
             Value::Source(source) => {
                 let wait = source.wait(price);
                 wait.recip() + source.pages(wait, price)

@@ -1,0 +1,132 @@
+//! Hosts that politeness keeps from giving all that would be worth a fetch.
+//!
+//! A host may be fetched from once in a *cycle*: the fetch and the gap after it. Its own price is
+//! ω_h = max(ω, the price at which its own demand is one fetch a cycle), so that what waits there is
+//! taken by worth, and what cannot be spent there goes elsewhere at ω. The cycle is not told but seen:
+//! after a fetch the gate says when the host opens again.
+
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{HostId, Time};
+
+use crate::Gate;
+
+/// Weight of the latest fetch in means.
+const LATELY: f32 = 0.1;
+/// A host that is busy for this share of the time may be too slow; others are not looked at.
+const CROWDED: f32 = 0.7;
+/// Cycles without a fetch after which a host is not busy, whatever it was.
+const QUIET_CYCLES: f32 = 3.0;
+
+/// What is known of every host.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Hosts {
+    hosts: Vec<Host>,
+    /// Hosts of fetches that ended since the gate was last asked.
+    ended: Vec<HostId>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Host {
+    /// Start of the last fetch.
+    taken: Time,
+    /// Seconds from one fetch to the next that is allowed; 0 where nothing keeps them apart.
+    cycle: f32,
+    /// Share of the time for which cycles keep it, lately.
+    busy: f32,
+    /// ln(ω_h/ω), at least zero.
+    log_factor: f32,
+}
+
+impl Hosts {
+    /// Makes room for a host.
+    pub fn add(&mut self, host: HostId) {
+        let hosts = self.hosts.len().max(host.index() + 1);
+        self.hosts.resize(hosts, Host::default());
+    }
+
+    /// A fetch from a host begins.
+    pub fn took(&mut self, host: HostId, now: Time) {
+        let host = &mut self.hosts[host.index()];
+        let passed = (now.since(host.taken).seconds() as f32).max(f32::MIN_POSITIVE);
+        host.busy += LATELY * ((host.cycle / passed).min(1.0) - host.busy);
+        host.taken = now;
+    }
+
+    /// A fetch from a host has ended.
+    pub fn ended(&mut self, host: HostId) {
+        self.ended.push(host);
+    }
+
+    /// Asks the gate for how long hosts stay closed after the fetches that ended.
+    pub fn look(&mut self, gate: &dyn Gate) {
+        for id in self.ended.drain(..) {
+            let host = &mut self.hosts[id.index()];
+            let seen = gate.opens_at(id).since(host.taken).seconds() as f32;
+            let is_first = host.cycle <= 0.0;
+            host.cycle = if is_first { seen } else { host.cycle + LATELY * (seen - host.cycle) };
+        }
+    }
+
+    /// What the price is multiplied with on a host.
+    pub fn factor(&self, host: HostId) -> f64 {
+        f64::from(self.hosts[host.index()].log_factor).exp()
+    }
+
+    /// Whether a host is busy for most of the time.
+    pub fn is_crowded(&self, host: HostId, now: Time) -> bool {
+        let host = self.hosts[host.index()];
+        let quiet = now.since(host.taken).seconds() as f32;
+        host.busy >= CROWDED && quiet < QUIET_CYCLES * host.cycle
+    }
+
+    /// The crowded hosts, each with the fetches a second that it allows. No host has a price of its own
+    /// any more.
+    pub fn crowded(&mut self, now: Time) -> Vec<(HostId, f64)> {
+        self.hosts.iter_mut().for_each(|host| host.log_factor = 0.0);
+        let ids = (0..self.hosts.len() as u32).map(HostId);
+        let crowded = ids.filter(|id| self.is_crowded(*id, now));
+        crowded.map(|id| (id, f64::from(self.hosts[id.index()].cycle).recip())).collect()
+    }
+
+    /// Sets the price of a host as a multiple of that of all.
+    pub fn set_factor(&mut self, host: HostId, factor: f64) {
+        let log = factor.max(1.0).ln() as f32;
+        self.hosts[host.index()].log_factor = if log.is_finite() { log } else { 0.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidewatch_core::Span;
+
+    struct After(Span, Time);
+
+    impl Gate for After {
+        fn opens_at(&self, host: HostId) -> Time {
+            if host.0 == 0 { self.1 + self.0 } else { Time::ZERO }
+        }
+    }
+
+    #[test]
+    fn a_host_fetched_without_pause_is_crowded() {
+        let mut hosts = Hosts::default();
+        hosts.add(HostId(1));
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            for host in [HostId(0), HostId(1)] {
+                hosts.took(host, now);
+                hosts.ended(host);
+            }
+            hosts.look(&After(Span::SECOND.times(10), now));
+            now = now + Span::SECOND.times(11);
+        }
+        assert!(hosts.is_crowded(HostId(0), now) && !hosts.is_crowded(HostId(1), now));
+        let crowded = hosts.crowded(now);
+        assert_eq!(crowded.len(), 1);
+        assert!((crowded[0].1 - 0.1).abs() < 1e-6 && crowded[0].0 == HostId(0));
+        hosts.set_factor(HostId(0), 3.0);
+        assert!((hosts.factor(HostId(0)) - 3.0).abs() < 1e-6);
+        assert!((hosts.factor(HostId(1)) - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,6 @@
+//! Policies run over long simulated time, against the optima that theory names.
+
+#![allow(clippy::unwrap_used)]
+
+mod price;
+mod web;

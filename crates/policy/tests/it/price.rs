@@ -1,0 +1,143 @@
+//! The price policy's long-run behaviour.
+
+use rustc_hash::FxHashMap;
+use tidewatch_policy::Policy;
+use tidewatch_policy::allocate::{Objective, Pages, allocate};
+use tidewatch_policy::echo::{Charge, Terms, solve};
+use tidewatch_policy::law::Poisson;
+use tidewatch_policy::price::{Price, Settings, Source, Staling, Value};
+
+use super::web::{DAY, HOSTS, Web, host};
+
+/// Without probes, whose visits no optimum has; the log tells of every page.
+const PURE: Settings = Settings { probes: 0.0, logs_all: true, ..Settings::DEFAULT };
+/// What long-run rates may differ from the optimum by.
+const PER_CENT: f64 = 0.01;
+
+/// Weight and changes a day of four kinds of copies.
+const COPIES: [(f64, f64); 4] = [(1.0, 1.0), (1.0, 3.0), (4.0, 1.0), (4.0, 0.2)];
+const OF_EACH: usize = 150;
+
+/// Fetches a second of each kind of page, on average over so many days after as many without count.
+fn long_run(web: &mut Web, price: &mut Price, budget: f64, days: f64, of_each: usize) -> Vec<f64> {
+    let pages = web.pages();
+    web.begin(&mut [price], budget);
+    web.run(&mut [price], budget, days * DAY);
+    web.counts(pages);
+    web.run(&mut [price], budget, days * DAY);
+    let counts = web.counts(pages);
+    let of_kind = |counts: &[u64]| counts.iter().sum::<u64>() as f64 / (days * DAY);
+    counts.chunks(of_each).map(of_kind).collect()
+}
+
+fn assert_close(ours: &[f64], best: &[f64], of_each: usize) {
+    for (kind, (ours, best)) in ours.iter().zip(best.chunks(of_each)).enumerate() {
+        let best = best.iter().sum::<f64>();
+        assert!((ours / best - 1.0).abs() < PER_CENT, "{kind}: {ours} {best}");
+    }
+}
+
+/// Copies of all kinds, and a policy that knows how they change.
+fn copies(web: &mut Web) -> (Vec<f64>, Vec<f64>, Price) {
+    let (mut weights, mut rates, mut truth) = (Vec::new(), Vec::new(), FxHashMap::default());
+    for (weight, rate) in COPIES.map(|(weight, a_day)| (weight, a_day / DAY)) {
+        for _ in 0..OF_EACH {
+            let key = web.copy(weight, rate);
+            let staling = Staling::Whole(Poisson::new(rate).unwrap().into());
+            truth.insert(key, Value::Refresh { weight, staling });
+            weights.push(weight);
+            rates.push(rate);
+        }
+    }
+    (weights, rates, Price::knowing(PURE, 1, truth))
+}
+
+/// Told how pages change, the scheduler's rates are those of the classic optimum, with weights for
+/// what a stale copy costs.
+#[test]
+fn copies_are_visited_at_the_optimal_rates() {
+    let mut web = Web::new(1);
+    let (weights, rates, mut price) = copies(&mut web);
+    let budget = 1500.0 / DAY;
+    let best = allocate(&Pages::new(&weights, &rates), budget, Objective::Freshness, None).unwrap();
+    let ours = long_run(&mut web, &mut price, budget, 30.0, OF_EACH);
+    assert_close(&ours, &best.rates, OF_EACH);
+}
+
+/// Where politeness allows a third of the hosts only half of what they are worth, they get it all, by
+/// worth, and the rest of the budget goes elsewhere at one price.
+#[test]
+fn slow_hosts_have_their_own_price() {
+    let mut web = Web::new(1);
+    let (weights, rates, mut price) = copies(&mut web);
+    let (budget, slow) = (1500.0 / DAY, 20);
+    let cap = 0.5 * budget / HOSTS as f64;
+    web.slow_down(slow, cap.recip());
+    let hosts: Vec<u32> = (0..weights.len()).map(|id| host(id).0).collect();
+    let pages = Pages { host: Some(&hosts), ..Pages::new(&weights, &rates) };
+    let caps: Vec<f64> = (0..HOSTS).map(|i| if i < slow { cap } else { f64::INFINITY }).collect();
+    let best = allocate(&pages, budget, Objective::Freshness, Some(&caps)).unwrap();
+    let ours = long_run(&mut web, &mut price, budget, 30.0, 1);
+    for is_slow in [true, false] {
+        let freshness = |fetches: &[f64]| -> f64 {
+            let ids = (0..fetches.len()).filter(|id| (host(*id).index() < slow) == is_slow);
+            ids.map(|id| weights[id] * Objective::Freshness.score(rates[id], fetches[id])).sum()
+        };
+        let (ours, best) = (freshness(&ours), freshness(&best.rates));
+        // A page of a slow host waits for one of its few slots, up to a sixth of its interval.
+        let least = if is_slow { 1.0 - 2.0 * PER_CENT } else { 1.0 - PER_CENT };
+        assert!(ours > least * best, "slow {is_slow}: {ours} {best}");
+    }
+}
+
+const SOURCES: [Terms; 3] = [
+    Terms { profit: 5.0, decay: 1.0 / 40_000.0, arrivals: 1.0 / 3600.0 },
+    Terms { profit: 15.0, decay: 1.0 / 80_000.0, arrivals: 1.0 / 7200.0 },
+    Terms { profit: 3.0, decay: 1.0 / 20_000.0, arrivals: 1.0 / 1800.0 },
+];
+const SOURCES_OF_EACH: usize = 60;
+
+/// Told what sources show, they are visited as often as Algorithm 1 says, where all pages are worth
+/// their fetch.
+#[test]
+fn sources_are_visited_at_the_rates_of_algorithm_1() {
+    let mut web = Web::new(1);
+    let (mut terms, mut truth) = (Vec::new(), FxHashMap::default());
+    for of_kind in SOURCES {
+        for _ in 0..SOURCES_OF_EACH {
+            let Terms { profit, decay, arrivals } = of_kind;
+            let source = Source { arrivals, credit: 1.0, profit, decay, spread: 0.0 };
+            truth.insert(web.source(of_kind), Value::Source(source));
+            terms.push(of_kind);
+        }
+    }
+    let pages: f64 = terms.iter().map(|terms| terms.arrivals).sum();
+    let budget = 3.0 * pages;
+    let best = solve(&terms, budget, Charge::VisitsAndPages);
+    let best: Vec<f64> = best.intervals.iter().map(|interval| interval.recip()).collect();
+    let mut price = Price::knowing(PURE, 1, truth);
+    let ours = long_run(&mut web, &mut price, budget, 3.0, SOURCES_OF_EACH);
+    assert_close(&ours, &best, SOURCES_OF_EACH);
+}
+
+/// What is saved goes on as if nothing had happened.
+#[test]
+fn a_saved_policy_chooses_as_the_one_that_saved() {
+    let mut web = Web::new(2);
+    for terms in SOURCES {
+        (0..5).for_each(|_| _ = web.source(terms));
+    }
+    for (weight, rate) in COPIES {
+        (0..OF_EACH).for_each(|_| _ = web.copy(weight, rate / DAY));
+    }
+    let budget = 1000.0 / DAY;
+    let mut one = Price::new(Settings { logs_all: true, ..Settings::DEFAULT }, 5);
+    web.begin(&mut [&mut one], budget);
+    web.run(&mut [&mut one], budget, 3.5 * DAY);
+    let saved = one.save().unwrap();
+    let mut other = Price::new(Settings { logs_all: true, ..Settings::DEFAULT }, 6);
+    assert!(!other.load(&saved[..saved.len() / 2]), "half of it makes no sense");
+    assert!(!Price::new(PURE, 5).load(&saved), "other settings are another policy");
+    assert!(other.load(&saved));
+    web.run(&mut [&mut one, &mut other], budget, 3.5 * DAY);
+}
