@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{FetchKind, Rate, Time};
 use tidewatch_crawler::Crawl;
+use tidewatch_policy::law::{Curve, LossCurve};
 use tidewatch_policy::price::{Staling, Value};
 use tidewatch_policy::{WhatIf, Why};
 use tidewatch_report::{Cell, Column, Table};
@@ -131,15 +132,11 @@ fn told(why: &Why, now: Time) -> String {
     lines.push(match &why.value {
         Value::Refresh { weight, staling } => {
             let (changes, visits) = why.history;
-            let stale = 100.0 * staling.stale(now.since(why.since).seconds());
-            let parts = match staling {
-                Staling::Whole(_) => "has changed",
-                Staling::Parts { .. } => "is out of date, in parts",
-            };
             format!(
                 "Readers click it {} times a week, by what the log and its links say. Of {visits} \
-                 visits {changes} saw a change; by now about {stale:.0}% of it {parts}.",
-                brief(weight * 604_800.0)
+                 visits {changes} saw a change. {}",
+                brief(weight * 604_800.0),
+                ageing(staling, now.since(why.since).seconds())
             )
         }
         Value::Source(source) => format!(
@@ -171,6 +168,43 @@ fn told(why: &Why, now: Time) -> String {
     lines.join("\n") + "\n"
 }
 
+/// How a copy of this age goes stale, as far as is known.
+fn ageing(staling: &Staling, age: f64) -> String {
+    let stale = 100.0 * staling.stale(age);
+    match staling {
+        Staling::Whole(curve) => {
+            let (often, known) = match curve {
+                Curve::Lomax(rate) => {
+                    let (least, most) = rate.interval_95();
+                    let gap = |rate: f64| lasting(rate.recip().min(CENTURIES));
+                    let known = format!(" (surely between {} and {})", gap(most), gap(least));
+                    (gap(rate.rate()), known)
+                }
+                other => (lasting(other.slope(0.0).recip().min(CENTURIES)), String::new()),
+            };
+            format!(
+                "It is taken to change about every {often}{known}, so by now it has changed with a \
+                 chance of {stale:.0}%."
+            )
+        }
+        Staling::Parts { curve, chance } => format!(
+            "It goes stale in parts: of a share of {:.0}%, with a chance of {:.0}% that it changes at \
+             all; by now about {stale:.0}% of it is out of date.",
+            100.0 * curve.limit(),
+            100.0 * chance
+        ),
+        Staling::Hinted(page) => format!(
+            "It is taken to change about every {}, and {:.0}% of the changes on this host are hinted \
+             at; with the hints since the last visit it has changed with a chance of {stale:.0}%.",
+            lasting(page.changes.recip().min(CENTURIES)),
+            100.0 * page.recall
+        ),
+    }
+}
+
+/// Longer than anybody waits, in seconds.
+const CENTURIES: f64 = 1e11;
+
 fn verdict(why: &Why, now: Time) -> String {
     if why.is_gone {
         return "It is not due.".to_owned();
@@ -197,7 +231,11 @@ fn as_json(why: &Why, url: &str, now: Time) -> Json {
         Value::Refresh { weight, staling } => json!({
             "clicks_per_s": weight,
             "stale": staling.stale(now.since(why.since).seconds()),
-            "curve": match staling { Staling::Whole(_) => "whole", Staling::Parts { .. } => "parts" },
+            "curve": match staling {
+                Staling::Whole(_) => "whole",
+                Staling::Parts { .. } => "parts",
+                Staling::Hinted(_) => "hinted",
+            },
         }),
         Value::Source(source) => json!({
             "new_links_per_s": source.arrivals, "credit": source.credit,

@@ -75,7 +75,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             budget: Rate::per_second(5.0).unwrap_or(Rate::ZERO),
-            policy: "cgm".into(),
+            policy: "price".into(),
             seed: 1,
             agent: "Tidewatch".into(),
             contact: String::new(),

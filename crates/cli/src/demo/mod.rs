@@ -69,7 +69,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Who decides what is fetched next.
-    #[arg(long, default_value = "harmonic", value_name = "NAME")]
+    #[arg(long, default_value = "price", value_name = "NAME")]
     policy: String,
     /// Fetches per second of real time.
     #[arg(long, default_value = "60/s", value_name = "RATE")]

@@ -37,7 +37,7 @@ fn a_crawl_shows_its_figures_while_it_runs_and_exports_what_it_knows() {
     for line in ["tidewatch_hosts_known 8", "tidewatch_responses_total{status=\"200\"} "] {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
-    assert!(get(at, "/status.json").contains("\"policy\": \"cgm\""));
+    assert!(get(at, "/status.json").contains("\"policy\": \"price\""));
     assert!(get(at, "/").contains("pages held"));
     let busy = living.folder.run("status --dir crawl --json").ok();
     assert!(busy.contains("\"tally\""), "status can be asked for while it runs");

@@ -114,6 +114,13 @@ fn run(habits: &[Habit], policy: &str, budget: f64, span: Span) -> usize {
 }
 
 fn record(habits: &[Habit], policy: &str, budget: f64, span: Span) -> (usize, Vec<Input>) {
+    let mut world = world(habits, policy, budget);
+    world.run_until(NOW + span);
+    (world.pages, world.frontier.tape)
+}
+
+/// Hosts with these habits, five pages each.
+fn world<'h>(habits: &'h [Habit], policy: &str, budget: f64) -> World<'h> {
     let mut frontier = Recorder { frontier: frontier(policy, budget), tape: Vec::new() };
     for number in 0..habits.len() as u32 {
         frontier.tell(Input::Host);
@@ -122,17 +129,17 @@ fn record(habits: &[Habit], policy: &str, budget: f64, span: Span) -> (usize, Ve
             frontier.tell(Input::Page { host, at, via: None, is_source: false, weight: 1.0 });
         }
     }
-    let mut world = World {
+    let servers = habits.iter().map(|habit| habit.server + 1).max().unwrap_or(0);
+    World {
         habits,
         frontier,
         hosts: habits.iter().map(|_| Seen::default()).collect(),
-        servers: (0..4).map(|_| Seen::default()).collect(),
+        servers: (0..servers).map(|_| Seen::default()).collect(),
         ends: BTreeMap::new(),
         serial: 0,
         pages: 0,
-    };
-    world.run_until(NOW + span);
-    (world.pages, world.frontier.tape)
+        now: NOW,
+    }
 }
 
 struct World<'h> {
@@ -144,12 +151,13 @@ struct World<'h> {
     ends: BTreeMap<(Time, u32), (Command, Time)>,
     serial: u32,
     pages: usize,
+    now: Time,
 }
 
 impl World<'_> {
     fn run_until(&mut self, end: Time) {
-        let mut now = NOW;
-        while now < end {
+        while self.now < end {
+            let now = self.now;
             let wait = loop {
                 match self.frontier.next(now) {
                     Next::Wait(until) => break until,
@@ -158,13 +166,13 @@ impl World<'_> {
             };
             match self.ends.first_entry() {
                 Some(entry) if entry.key().0 <= wait => {
-                    now = entry.key().0;
+                    self.now = entry.key().0;
                     let (command, began) = entry.remove();
-                    self.end(command, now, now.since(began));
+                    self.end(command, self.now, self.now.since(began));
                 }
                 _ => {
                     assert!(wait > now, "asked to come back at once");
-                    now = wait;
+                    self.now = wait;
                 }
             }
         }
@@ -256,7 +264,7 @@ proptest! {
     #[test]
     fn no_host_or_address_is_asked_rudely(
         habits in prop::collection::vec(habit(), 1..12),
-        policy in prop::sample::select(vec!["random", "bfs", "uniform", "cgm", "nutch-adaptive"]),
+        policy in prop::sample::select(vec!["random", "bfs", "uniform", "cgm", "price", "nutch-adaptive"]),
         budget in 0.1f64..100.0,
     ) {
         run(&habits, policy, budget, Span::MINUTE.times(20));
@@ -266,7 +274,7 @@ proptest! {
     #[test]
     fn a_tape_takes_the_same_decisions_again(
         habits in prop::collection::vec(habit(), 1..8),
-        policy in prop::sample::select(vec!["random", "bfs", "uniform", "cgm", "nutch-adaptive"]),
+        policy in prop::sample::select(vec!["random", "bfs", "uniform", "cgm", "price", "nutch-adaptive"]),
     ) {
         let (_, tape) = record(&habits, policy, 5.0, Span::MINUTE.times(10));
         let mut replayed = frontier(policy, 5.0);
@@ -291,6 +299,35 @@ fn the_budget_is_spent_when_hosts_allow_it() {
     let habits: Vec<Habit> = (0..4).map(quick).collect();
     let pages = run(&habits, "uniform", 1.0, Span::MINUTE.times(10));
     assert!((590..=602).contains(&pages), "{pages} pages at 1/s in 600 s");
+}
+
+/// From a budget to ten times as much and back, while new pages come in waves: five minutes after a
+/// step every minute has its fetches.
+#[test]
+fn the_price_follows_a_budget_that_jumps() {
+    const WITHIN: f64 = 0.02;
+    let habits: Vec<Habit> = (0..400).map(quick).collect();
+    let mut world = world(&habits, "price", 5.0);
+    let mut page = 0;
+    for (step, budget) in [5.0, 50.0, 5.0].into_iter().enumerate() {
+        let (budget, at) = (Rate::per_second(budget).expect("a rate"), world.now);
+        world.frontier.tell(Input::Budget { budget, at });
+        for minute in 0..20_u32 {
+            let wave = 1.0 + (f64::from(minute) * std::f64::consts::TAU / 20.0).sin();
+            for _ in 0..(100.0 * wave) as u32 {
+                page += 1;
+                let (host, at) = (HostId(page % 400), world.now);
+                let found = Input::Page { host, at, via: None, is_source: false, weight: 1.0 };
+                world.frontier.tell(found);
+            }
+            let before = world.pages;
+            let end = NOW + Span::MINUTE.times(20 * step as u64 + u64::from(minute) + 1);
+            world.run_until(end);
+            let (found, wanted) = ((world.pages - before) as f64, budget.as_per_second() * 60.0);
+            let is_near = (found / wanted - 1.0).abs() <= WITHIN;
+            assert!(minute < 5 || is_near, "step {step}, minute {minute}: {found} of {wanted}");
+        }
+    }
 }
 
 #[test]

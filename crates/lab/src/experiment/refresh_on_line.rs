@@ -16,7 +16,7 @@ use crate::generate::renewal;
 use crate::import::{ImportArgs, Importer};
 use crate::{LabError, World, policies};
 
-const POLICIES: [&str; 9] = [
+const POLICIES: [&str; 10] = [
     "uniform",
     "proportional",
     "nutch-adaptive",
@@ -24,6 +24,7 @@ const POLICIES: [&str; 9] = [
     "cgm",
     "age",
     "harmonic",
+    "price",
     "cgm-oracle",
     "omniscient",
 ];

@@ -1,7 +1,7 @@
 //! Heavy tails: the Pareto laws, with and without a least time between changes.
 
 use super::{LawError, LossCurve};
-use tidewatch_math::special::{expm1_over, minus_ln_1p};
+use tidewatch_math::special::{expm1_over, gamma_p_inv, minus_ln_1p};
 
 /// Times between changes with Ḡ(t) = (s/t)^α from the scale s on, 1 before `[WSY02]`.
 ///
@@ -144,6 +144,15 @@ impl Lomax {
     /// λ, changes per unit time (the mean of the gamma distribution).
     pub fn rate(&self) -> f64 {
         self.excess / self.scale
+    }
+
+    /// Between these the rate lies with a chance of 95%, as much to either side.
+    pub fn interval_95(&self) -> (f64, f64) {
+        if self.excess == 0.0 {
+            return (0.0, 0.0);
+        }
+        let at = |p: f64| gamma_p_inv(self.excess, p) / self.scale;
+        (at(0.025), at(0.975))
     }
 }
 

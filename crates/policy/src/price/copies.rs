@@ -8,6 +8,8 @@
 //! a change rate that is uncertain: a gamma posterior, pooled by host and URL pattern
 //! ([`crate::estimate`]), of which the *expected* worth counts. So doubt is a reason to look.
 //!
+//! Where hints come in, they are trusted as far as they have proved right ([`super::signals`]).
+//!
 //! **Weight.** Clicks a second from the log, fading with a half-life, shrunk towards the weight that the
 //! page came with times the clicks that a unit of weight has had so far. Without a log the weights
 //! decide alone.
@@ -20,6 +22,7 @@ use tidewatch_core::{
 };
 
 use super::news::NO_SOURCE;
+use super::signals::Hints;
 use super::value::{Staling, Value};
 use crate::estimate::{Counts, Gamma, Member, Pool, posterior_from_sums, url_pattern};
 use crate::law::Lomax;
@@ -119,6 +122,7 @@ pub struct Copies {
     clicks: f64,
     exposure: f64,
     held_weight: f64,
+    hints: Hints,
 }
 
 impl Copies {
@@ -194,12 +198,20 @@ impl Copies {
             copy.changes += u32::from(changed);
             copy.changed += if changed { gap } else { 0.0 };
             self.visits += 1;
+            self.hints.fetched(page, copy.host, changed, gap.into());
         }
         copy.last = at;
         if content.sketch.is_empty() {
             copy.believe(self.pool.as_ref());
         } else {
             copy.profile(at, content.sketch);
+        }
+    }
+
+    /// A hint came that a page has changed.
+    pub fn hinted(&mut self, page: PageId, kind: &str) {
+        if let Some(host) = self.pages.get(page.index()).map(|copy| copy.host) {
+            self.hints.hinted(page, host, kind);
         }
     }
 
@@ -275,6 +287,9 @@ impl Copies {
             return Staling::Parts { curve, chance: f64::from(copy.chance) / 255.0 };
         }
         let [shape, rate, _] = copy.curve.map(f64::from);
+        if let Some(hinted) = self.hints.of(page, copy.host, shape / rate) {
+            return Staling::Hinted(hinted);
+        }
         Lomax::uncertain_rate(shape, rate)
             .map_or(Staling::Parts { curve: DivergenceCurve::STATIC, chance: 0.0 }, |curve| {
                 Staling::Whole(curve.into())

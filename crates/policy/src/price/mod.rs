@@ -8,7 +8,8 @@
 //! How the parts meet. [`value`] says what a fetch is worth, by kind. [`market`] finds the price at
 //! which demand meets the budget; [`control`] keeps it there while the load moves; [`hosts`]
 //! that politeness slows have their own. [`copies`] learns
-//! how copies go stale and what they are worth; [`news`] learns what sources show and what new pages
+//! how copies go stale and what they are worth, also from hints
+//! ([`signals`]); [`news`] learns what sources show and what new pages
 //! bring, each page by itself ([`predict`]). [`Price`] puts items in the order in which they reach the
 //! price (`plan.rs` finds both anew), and [`why`] tells what decided.
 
@@ -20,6 +21,7 @@ pub mod news;
 mod plan;
 mod policy;
 pub mod predict;
+pub mod signals;
 pub mod value;
 pub mod why;
 

@@ -467,7 +467,14 @@ impl Policy for Price {
                 self.control.reset();
                 self.next_solve = None;
             }
-            Event::Asked(_) | Event::Hinted(_) => {}
+            Event::Hinted(hint) => {
+                self.now = self.now.max(hint.at);
+                self.copies.hinted(hint.page, hint.kind);
+                if hint.page.index() < self.copies.len() {
+                    self.reschedule(hint.page);
+                }
+            }
+            Event::Asked(_) => {}
         }
     }
 

@@ -9,12 +9,14 @@
 //! |---|---|---|
 //! | copy that is right or wrong | clicks a second | 1 − e^(−λτ), λ uncertain: [`law::Lomax`](crate::law::Lomax) |
 //! | copy that goes stale in parts | clicks a second | [`DivergenceCurve`] |
+//! | copy whose changes are hinted at | clicks a second | [`Signalled`] |
 //! | source | λP, clicks born a second | see [`Source`] |
 //! | page never fetched | — | brings its clicks once: V = P·e^(−μ·age) |
 
 use tidewatch_math::roots::{Stop, solve};
 use tidewatch_math::special::g_inv;
 
+use super::signals::Signalled;
 use crate::law::{Curve, LossCurve};
 use crate::longevity::DivergenceCurve;
 
@@ -30,6 +32,8 @@ pub enum Staling {
         /// Chance that it does.
         chance: f64,
     },
+    /// Right or wrong as a whole, where hints tell of some of the changes.
+    Hinted(Signalled),
 }
 
 impl Staling {
@@ -37,6 +41,7 @@ impl Staling {
         match self {
             Staling::Whole(curve) => curve.worth(elapsed),
             Staling::Parts { curve, chance } => chance * curve.worth(elapsed),
+            Staling::Hinted(page) => page.worth(elapsed),
         }
     }
 
@@ -44,6 +49,7 @@ impl Staling {
         match self {
             Staling::Whole(curve) => curve.elapsed_at(worth),
             Staling::Parts { curve, chance } => curve.elapsed_at(worth / chance),
+            Staling::Hinted(page) => (page.age_at(worth) - page.added).max(0.0),
         }
     }
 
@@ -52,7 +58,7 @@ impl Staling {
         match self {
             Staling::Whole(curve) => curve.slope(0.0),
             // It may jump.
-            Staling::Parts { .. } => f64::INFINITY,
+            Staling::Parts { .. } | Staling::Hinted(_) => f64::INFINITY,
         }
     }
 
@@ -61,6 +67,7 @@ impl Staling {
         match self {
             Staling::Whole(curve) => curve.stale(elapsed),
             Staling::Parts { curve, chance } => chance * curve.stale(elapsed),
+            Staling::Hinted(page) => page.stale(elapsed),
         }
     }
 
@@ -73,6 +80,7 @@ impl Staling {
         match self {
             Staling::Whole(curve) => of(curve),
             Staling::Parts { curve, chance } => chance * of(curve),
+            Staling::Hinted(page) => page.stale_mean(gap),
         }
     }
 }
@@ -262,6 +270,10 @@ impl Value {
         match self {
             Value::Refresh { weight, staling } if *weight > 0.0 => {
                 let worth = price / weight;
+                // A hint may have made it older than the time that has passed.
+                if matches!(staling, Staling::Hinted(page) if page.added > 0.0) {
+                    return 0.0;
+                }
                 (2.0 * worth).max((2.0 * worth / staling.first_slope()).sqrt())
             }
             Value::Refresh { .. } => f64::INFINITY,
@@ -273,6 +285,9 @@ impl Value {
     pub fn demand(&self, price: f64) -> f64 {
         match self {
             Value::Once { .. } => 0.0,
+            Value::Refresh { weight, staling: Staling::Hinted(page) } => {
+                page.time_to(page.age_at(price / weight)).recip()
+            }
             Value::Refresh { .. } => match self.not_before(price) {
                 soonest if soonest > CENTURY => soonest.recip(),
                 _ => self.wait(price).recip(),

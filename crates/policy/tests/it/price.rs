@@ -1,6 +1,7 @@
 //! The price policy's long-run behaviour.
 
 use rustc_hash::FxHashMap;
+use tidewatch_core::{Event, PageId, Signal};
 use tidewatch_policy::Policy;
 use tidewatch_policy::allocate::{Objective, Pages, allocate};
 use tidewatch_policy::echo::{Charge, Terms, solve};
@@ -140,4 +141,25 @@ fn a_saved_policy_chooses_as_the_one_that_saved() {
     assert!(!Price::new(PURE, 5).load(&saved), "other settings are another policy");
     assert!(other.load(&saved));
     web.run(&mut [&mut one, &mut other], budget, 3.5 * DAY);
+}
+
+/// A hint makes a page worth more, on hosts that give any.
+#[test]
+fn hints_bring_pages_forward() {
+    let mut web = Web::new(3);
+    (0..2 * HOSTS).for_each(|_| _ = web.copy(1.0, 1.0 / DAY));
+    let budget = 40.0 / DAY;
+    let mut price = Price::new(PURE, 1);
+    web.begin(&mut [&mut price], budget);
+    web.run(&mut [&mut price], budget, 30.0 * DAY);
+    let now = web.now();
+    let [hinted, other] = [PageId(0), PageId(1)];
+    let before = price.why(hinted, now).unwrap().worth;
+    let kind = "sitemap";
+    price.learn(&Event::Hinted(Signal { page: hinted, at: now, kind }));
+    let after = price.why(hinted, now).unwrap();
+    assert!(after.worth > before, "{} {before}", after.worth);
+    assert!(matches!(after.value, Value::Refresh { staling: Staling::Hinted(_), .. }));
+    let stranger = price.why(other, now).unwrap();
+    assert!(matches!(stranger.value, Value::Refresh { staling: Staling::Whole(_), .. }));
 }

@@ -70,6 +70,10 @@ impl Web {
         PageKey::of(&url(self.pages.len() - 1))
     }
 
+    pub(crate) fn now(&self) -> Time {
+        at(self.now)
+    }
+
     pub(crate) fn pages(&self) -> usize {
         self.pages.len()
     }

@@ -13,6 +13,7 @@ use tidewatch_core::{FetchKind, Rate, Span};
 use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_policy::Policy;
 use tidewatch_policy::echo::{Echo, Pooling, Rule, Settings as Echoing};
+use tidewatch_policy::price::{Price, Settings as Pricing};
 use tidewatch_report::Cell;
 
 use super::Setup;
@@ -79,6 +80,10 @@ fn published(name: &'static str) -> Result<Contender, LabError> {
         "echo-greedy" => Rule::Greedy,
         "echo-schedule" => Rule::Schedule,
         "echo-newpages" => Rule::NewPages,
+        "price" => {
+            let settings = Pricing { logs_all: true, ..Pricing::DEFAULT };
+            return Ok(Contender::new(name, move |_, seed| Box::new(Price::new(settings, seed))));
+        }
         _ => {
             let found = policies::find(name)?;
             return Ok(Contender::new(name, move |world, seed| found.make(world, seed)));

@@ -144,6 +144,18 @@ fn verdict(runs: &[Vec<Vec<Run>>]) -> String {
 mod tests {
     use super::*;
 
+    /// Small webs, the smallest budget, where it counts most.
+    #[test]
+    fn one_price_earns_more_than_echo() {
+        let setup =
+            Setup { seed: 11, repeat: 3, scale: 0.05, data: None, trace: None, say: &|_: &str| {} };
+        let contenders: Vec<Contender> = contenders().unwrap().into_iter().take(3).collect();
+        let runs = contest(&setup, &webs(&setup).unwrap(), &contenders, &BUDGETS[..1]).unwrap();
+        let earned = |i: usize| estimate(&runs[i][0], |run: &Run| run.share).mean;
+        let [pooled, published, price] = [0, 1, 2].map(earned);
+        assert!(price >= AIM * pooled.max(published), "{price} {pooled} {published}");
+    }
+
     #[test]
     fn a_tiny_web_gives_every_table() {
         let setup =

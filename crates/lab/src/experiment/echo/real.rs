@@ -1,4 +1,4 @@
-//! All algorithms of `[LOSS13]` on real sources and links: front and section pages of German news sites,
+//! All algorithms of `[LOSS13]`, and one price, on real sources and links: front and section pages of German news sites,
 //! sixty days of them.
 //!
 //! No public data have both listings and clicks, so clicks come from elsewhere, in two ways: real curves
@@ -12,7 +12,7 @@ use tidewatch_core::{Rate, Span, Time};
 use tidewatch_report::{Axis, Bar, BarChart, Cell, Column, Report, Table};
 use tidewatch_trace::{Count, Trace};
 
-use super::{ALGORITHMS, HARDLY, Run, published, simulate};
+use super::{HARDLY, Run, published, simulate};
 use crate::engine::{self, Logged, Settings};
 use crate::experiment::Setup;
 use crate::import::{ImportArgs, Importer, Join};
@@ -31,6 +31,22 @@ const DEPTHS: [f64; 3] = [0.22, 0.44, 0.87];
 /// Clicks of every page where all are equal, and the mean hours after which they come.
 const EQUAL_CLICKS: u32 = 10;
 const EQUAL_HOURS: f64 = 10.0;
+
+/// The algorithms of the paper, one price for all, and refreshers that know nothing of sources: ours
+/// and those of two other crawlers.
+const CONTENDERS: [&str; 11] = [
+    "frequency",
+    "bfs",
+    "fixed-quota",
+    "echo-greedy",
+    "echo-schedule",
+    "echo-newpages",
+    "price",
+    "uniform",
+    "cgm",
+    "nutch-adaptive",
+    "storm-adaptive",
+];
 
 /// One way of giving clicks to pages, and what came of it: `[policy][budget]`.
 struct Set {
@@ -128,7 +144,7 @@ fn conditions(world: &World, depth: f64) -> Settings {
 
 fn contest(setup: &Setup<'_>, name: &'static str, world: &World) -> Result<Set, LabError> {
     let jobs: Vec<(&str, f64)> =
-        ALGORITHMS.iter().flat_map(|&name| DEPTHS.map(|depth| (name, depth))).collect();
+        CONTENDERS.iter().flat_map(|&name| DEPTHS.map(|depth| (name, depth))).collect();
     let runs: Vec<Run> = jobs
         .par_iter()
         .map(|&(policy, depth)| {
@@ -143,12 +159,12 @@ fn contest(setup: &Setup<'_>, name: &'static str, world: &World) -> Result<Set, 
         name,
         notes: world.trace().note.clone().unwrap_or_default(),
         bound: bounds.profit_per_s.unwrap_or(f64::NAN),
-        runs: ALGORITHMS.iter().map(|_| runs.by_ref().take(DEPTHS.len()).collect()).collect(),
+        runs: CONTENDERS.iter().map(|_| runs.by_ref().take(DEPTHS.len()).collect()).collect(),
     })
 }
 
 fn table(set: &Set, rate: f64) -> Table {
-    let mut columns = vec![Column::text("algorithm")];
+    let mut columns = vec![Column::text("policy")];
     for depth in DEPTHS {
         columns.push(Column::number(format!("N = {:.4}", depth * rate)).highest());
         columns.push(Column::number("sources"));
@@ -160,7 +176,7 @@ fn table(set: &Set, rate: f64) -> Table {
         set.bound
     );
     let mut table = Table::new(columns).caption(caption);
-    for (name, runs) in ALGORITHMS.iter().zip(&set.runs) {
+    for (name, runs) in CONTENDERS.iter().zip(&set.runs) {
         let mut cells = vec![Cell::text(*name)];
         for run in runs {
             cells.push(Cell::number(run.share, 3));
@@ -176,7 +192,7 @@ fn chart(set: &Set) -> BarChart {
     let axis = Axis::new("share of the bound").from_zero();
     let groups = DEPTHS.map(|depth| format!("{depth} fetches a new page"));
     let mut chart = BarChart::new(set.name, axis).groups(groups);
-    for (name, runs) in ALGORITHMS.iter().zip(&set.runs) {
+    for (name, runs) in CONTENDERS.iter().zip(&set.runs) {
         chart.push(*name, runs.iter().map(|run| Bar::new(run.share)));
     }
     chart
