@@ -5,8 +5,9 @@
 //! Whoever fetched it packs it ([`Packed`]): records in WARC/1.1, each a gzip
 //! member of its own, so that any of them can be read from its offset alone.
 //! Packing is the costly part and needs no file, so it is done where the fetch
-//! was. [`Archive::append`] writes the bytes to the current file and returns
-//! the place; a file that has grown past its size is closed and the next begun.
+//! was. [`Archive::append`] gives the bytes their place in the current file,
+//! [`Archive::flush`] writes them; a file that has grown past its size is closed
+//! and the next begun.
 //! Every response and revisit gets a line in the CDXJ index beside its file.
 //!
 //! A body that a page had before, or that the server says has not changed, is
@@ -27,6 +28,8 @@ mod base32;
 mod check;
 mod date;
 mod error;
+mod grow;
+mod mend;
 mod pack;
 mod read;
 

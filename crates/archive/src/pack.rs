@@ -1,11 +1,11 @@
 //! From an exchange with a server to records, ready to be appended.
 
+use std::cell::RefCell;
 use std::fmt;
-use std::io::Write as _;
 use std::net::IpAddr;
 
-use flate2::write::GzEncoder;
-use flate2::{Compression, Crc};
+use crc32fast::Hasher;
+use flate2::{Compress, Compression, FlushCompress, Status};
 use sha1::{Digest as _, Sha1};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -37,6 +37,8 @@ pub struct Exchange<'a> {
     pub response_head: &'a [u8],
     /// The body, decoded.
     pub body: &'a [u8],
+    /// Its digest, which whoever compares bodies has at hand.
+    pub digest: Digest,
     /// The media type, for the index.
     pub media_type: &'a str,
     /// The status, for the index.
@@ -85,8 +87,7 @@ impl Packed {
 
     /// Packs an exchange; `level` is gzip's, from 1 (fast) to 9 (small).
     pub fn new(exchange: &Exchange<'_>, level: u32) -> Packed {
-        let payload =
-            exchange.revisit.map_or_else(|| digest(exchange.body), |earlier| earlier.digest);
+        let payload = exchange.revisit.map_or(exchange.digest, |earlier| earlier.digest);
         let mut writer = Writer { exchange, level, bytes: Vec::new(), serial: 0 };
         let response = writer.response(&payload);
         let first = writer.bytes.len();
@@ -107,7 +108,7 @@ impl Writer<'_> {
     fn response(&mut self, payload: &Digest) -> String {
         let exchange = self.exchange;
         let body = if exchange.revisit.is_some() { &[][..] } else { exchange.body };
-        let block = [stored_head(exchange.response_head, body.len()).as_slice(), body].concat();
+        let head = stored_head(exchange.response_head, body.len());
         let mut fields = self.fields();
         push(&mut fields, "WARC-Payload-Digest", format_args!("sha1:{}", base32(payload)));
         if let Some(why) = exchange.truncated {
@@ -120,14 +121,14 @@ impl Writer<'_> {
                 "revisit"
             }
         };
-        self.record(kind, "application/http; msgtype=response", &fields, &block)
+        self.record(kind, "application/http; msgtype=response", &fields, &[&head, body])
     }
 
     fn request(&mut self, response: &str) {
         let mut fields = self.fields();
         push(&mut fields, "WARC-Concurrent-To", response);
         let block = ended(self.exchange.request_head);
-        self.record("request", "application/http; msgtype=request", &fields, &block);
+        self.record("request", "application/http; msgtype=request", &fields, &[&block]);
     }
 
     fn metadata(&mut self, response: &str) {
@@ -137,7 +138,7 @@ impl Writer<'_> {
         let mut fields = self.fields();
         push(&mut fields, "WARC-Concurrent-To", response);
         let block = self.exchange.metadata.as_bytes();
-        self.record("metadata", "application/warc-fields", &fields, block);
+        self.record("metadata", "application/warc-fields", &fields, &[block]);
     }
 
     /// Fields that all records of the exchange share.
@@ -153,15 +154,23 @@ impl Writer<'_> {
     }
 
     /// Adds a record as a gzip member of its own and returns its id.
-    fn record(&mut self, kind: &str, media_type: &str, fields: &str, block: &[u8]) -> String {
+    fn record(&mut self, kind: &str, media_type: &str, fields: &str, block: &[&[u8]]) -> String {
         let id = self.next_id();
+        let mut sum = Sha1::new();
+        block.iter().for_each(|part| sum.update(part));
+        let length: usize = block.iter().map(|part| part.len()).sum();
         let head = format!(
             "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {id}\r\n{fields}\
              WARC-Block-Digest: sha1:{}\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n",
-            base32(&digest(block)),
-            block.len()
+            base32(&Digest::from(sum.finalize())),
+            length
         );
-        self.bytes.append(&mut member(&[head.as_bytes(), block, b"\r\n\r\n"], self.level));
+        let parts: Vec<&[u8]> = [head.as_bytes()]
+            .into_iter()
+            .chain(block.iter().copied())
+            .chain([&b"\r\n\r\n"[..]])
+            .collect();
+        push_member(&mut self.bytes, &parts, self.level);
         id
     }
 
@@ -192,40 +201,78 @@ pub(crate) fn urn(bits: u128) -> String {
     )
 }
 
-/// Members of fewer bytes are not compressed: setting a compressor up takes longer than
+/// Members of fewer bytes are not compressed: making a compressor ready takes longer than
 /// compressing a whole page, for a few hundred bytes of gain.
 const WORTH_COMPRESSING: usize = 1024;
 
 /// Begins a gzip member: deflate, no name, no date, unknown system.
 const GZIP_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-pub(crate) fn member(parts: &[&[u8]], level: u32) -> Vec<u8> {
-    let length: usize = parts.iter().map(|part| part.len()).sum();
-    if length < WORTH_COMPRESSING { stored(parts, length as u16) } else { deflated(parts, level) }
+/// Text shrinks at least to this share, mostly, so memory for that is there at once.
+const USUAL_SHARE: usize = 3;
+/// Bytes of room that a compressor gets when it asks for more.
+const MORE_ROOM: usize = 16 << 10;
+
+thread_local! {
+    /// A compressor and its level. One for each thread, for it takes longer to make than to use.
+    static COMPRESSOR: RefCell<Option<(u32, Compress)>> = const { RefCell::new(None) };
 }
 
-/// A gzip member of one block that is kept as it is (RFC 1951 §3.2.4).
-fn stored(parts: &[&[u8]], length: u16) -> Vec<u8> {
-    let mut bytes = GZIP_HEAD.to_vec();
+/// Appends the parts as one gzip member.
+pub(crate) fn push_member(bytes: &mut Vec<u8>, parts: &[&[u8]], level: u32) {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    bytes.extend(GZIP_HEAD);
+    if length < WORTH_COMPRESSING {
+        push_stored(bytes, parts, length as u16);
+    } else {
+        COMPRESSOR.with_borrow_mut(|kept| {
+            let compressor = ready(kept, level);
+            bytes.reserve(length / USUAL_SHARE + MORE_ROOM);
+            push_deflated(bytes, parts, compressor);
+        });
+    }
+    let mut sum = Hasher::new();
+    parts.iter().for_each(|part| sum.update(part));
+    bytes.extend(sum.finalize().to_le_bytes());
+    // Modulo 2³², by the standard.
+    bytes.extend((length as u32).to_le_bytes());
+}
+
+fn ready(kept: &mut Option<(u32, Compress)>, level: u32) -> &mut Compress {
+    match kept.take_if(|(old, _)| *old == level) {
+        Some((_, mut compressor)) => {
+            compressor.reset();
+            &mut kept.insert((level, compressor)).1
+        }
+        None => &mut kept.insert((level, Compress::new(Compression::new(level), false))).1,
+    }
+}
+
+/// One block that is kept as it is (RFC 1951 §3.2.4).
+fn push_stored(bytes: &mut Vec<u8>, parts: &[&[u8]], length: u16) {
     bytes.push(1);
     bytes.extend(length.to_le_bytes());
     bytes.extend((!length).to_le_bytes());
-    let mut sum = Crc::new();
-    for part in parts {
-        sum.update(part);
-        bytes.extend_from_slice(part);
-    }
-    bytes.extend(sum.sum().to_le_bytes());
-    bytes.extend(u32::from(length).to_le_bytes());
-    bytes
+    parts.iter().for_each(|part| bytes.extend_from_slice(part));
 }
 
-fn deflated(parts: &[&[u8]], level: u32) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
+fn push_deflated(bytes: &mut Vec<u8>, parts: &[&[u8]], compressor: &mut Compress) {
+    let mut push = |part: &[u8], flush| {
+        let before = compressor.total_in();
+        if bytes.capacity() == bytes.len() {
+            bytes.reserve(MORE_ROOM);
+        }
+        let status = compressor.compress_vec(part, bytes, flush);
+        let status = status.expect("a compressor that is used in order does not fail");
+        ((compressor.total_in() - before) as usize, status)
+    };
     for part in parts {
-        encoder.write_all(part).expect("memory takes everything");
+        let mut rest = *part;
+        while !rest.is_empty() {
+            rest = &rest[push(rest, FlushCompress::None).0..];
+        }
     }
-    encoder.finish().expect("memory takes everything")
+    while push(&[], FlushCompress::Finish).1 != Status::StreamEnd {}
 }
 
 fn revisit_fields(earlier: &Revisit<'_>) -> String {

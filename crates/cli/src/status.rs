@@ -23,6 +23,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let dir = args.dir.display();
     let status = Status::read(&args.dir).map_err(|error| match error.kind() {
+        ErrorKind::NotFound if args.dir.join("format").exists() => {
+            anyhow!("the crawl in {dir} has written no figures yet; ask again in a second")
+        }
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             anyhow!("{dir} holds no crawl; begin one with tidewatch crawl")
         }
@@ -43,9 +46,14 @@ pub(crate) fn table(status: &Status) -> Table {
     let tally = &status.tally;
     let columns = [Column::text("Figure"), Column::number("Value"), Column::text("")];
     let mut table = Table::new(columns);
-    let mut row = |name: &str, value: u64, note: String| {
-        table.push([Cell::text(name), Cell::count(value), Cell::text(note)]);
+    let mut push = |name: &str, value: Cell, note: String| {
+        table.push([Cell::text(name), value, Cell::text(note)]);
     };
+    if let Some(price) = status.price {
+        let note = "clicks that the marginal fetch brings".to_owned();
+        push("price", Cell::significant(price, 3), note);
+    }
+    let mut row = |name: &str, value: u64, note: String| push(name, Cell::count(value), note);
     row("pages known", status.pages.into(), format!("on {} hosts", status.hosts));
     let fresh = status.freshness_estimate.map(|f| format!("about {:.0}% up to date", 100.0 * f));
     row("pages held", tally.held, fresh.unwrap_or_default());
@@ -55,9 +63,6 @@ pub(crate) fn table(status: &Status) -> Table {
     }
     let policy = format!("by {}, {} a second at most", status.policy, status.budget_per_s);
     row("fetches", tally.all_fetches(), policy);
-    if let Some(price) = status.price {
-        row("  price", 0, format!("the marginal fetch brings {price:.3e} clicks"));
-    }
     for (kind, count) in &tally.fetches {
         row(&format!("  {kind}"), *count, String::new());
     }

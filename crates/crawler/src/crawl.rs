@@ -23,7 +23,7 @@ use tidewatch_core::{FetchKind, HostId, Interest, PageId, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input, Names};
 use tidewatch_frontier::{Command, Frontier, Next, ServerId};
 use tidewatch_parse::robots::Robots;
-use tidewatch_store::{Absent, Batch, HostRow, PageRow, Store, StoreError};
+use tidewatch_store::{Absent, Batch, CopyRow, HostRow, PageRow, Store, StoreError, is_full};
 
 use crate::tally::Tally;
 use crate::work::{Held, Job};
@@ -65,6 +65,18 @@ pub enum CrawlError {
     Diverged(#[from] Diverged),
 }
 
+impl CrawlError {
+    /// Whether the disk is full, so that there is no reason to stop: what could not be written is
+    /// kept, and [`Crawl::sync`] writes it once there is room.
+    pub fn is_full_disk(&self) -> bool {
+        match self {
+            CrawlError::Store(error) => error.is_full_disk(),
+            CrawlError::Archive(ArchiveError::Io { source, .. }) => is_full(source),
+            _ => false,
+        }
+    }
+}
+
 /// A host as the loop knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
@@ -87,7 +99,8 @@ impl Host {
 pub struct Crawl {
     pub(crate) config: Config,
     pub(crate) store: Store,
-    pub(crate) archive: Archive,
+    /// `None` where a crawl is only looked at.
+    pub(crate) archive: Option<Archive>,
     pub(crate) frontier: Frontier,
     pub(crate) hosts: Vec<Host>,
     pub(crate) batch: Batch,
@@ -109,11 +122,23 @@ pub struct Crawl {
 
 /// How a page became known.
 #[derive(Clone, Copy)]
-struct Found {
-    via: Option<PageId>,
-    depth: u16,
-    is_source: bool,
-    weight: f64,
+pub(crate) struct Found {
+    /// The page whose link named it.
+    pub(crate) via: Option<PageId>,
+    /// Links from a seed.
+    pub(crate) depth: u16,
+    /// Redirects since that link.
+    pub(crate) hops: u8,
+    /// Whether it is watched for new links.
+    pub(crate) is_source: bool,
+    pub(crate) weight: f64,
+}
+
+impl Found {
+    /// As the operator, a host or its robots.txt names it.
+    pub(crate) const fn named(is_source: bool) -> Found {
+        Found { via: None, depth: 0, hops: 0, is_source, weight: 1.0 }
+    }
 }
 
 /// What the tape leaves out, when a page becomes known.
@@ -160,7 +185,7 @@ impl Crawl {
     ) -> Result<(), CrawlError> {
         self.seed_hosts.insert(url.host().to_owned());
         if self.store.page_of(url.as_str())?.is_none() {
-            self.add_weighed(url, Found { via: None, depth: 0, is_source, weight }, now)?;
+            self.add_page(url, Found { weight, ..Found::named(is_source) }, now)?;
         }
         self.commit()
     }
@@ -168,7 +193,7 @@ impl Crawl {
     /// Makes a page known as a link to it would, without a commit of its own.
     pub fn know(&mut self, url: &CanonicalUrl, now: Time) -> Result<(), CrawlError> {
         if self.store.page_of(url.as_str())?.is_none() {
-            self.add_page(url, None, 1, false, now)?;
+            self.add_page(url, Found { depth: 1, ..Found::named(false) }, now)?;
         }
         Ok(())
     }
@@ -233,7 +258,7 @@ impl Crawl {
             return Ok(None);
         }
         let url = self.url(host, &row.path)?;
-        let copy = self.store.tables().copy(page)?;
+        let copy = self.copy(page)?;
         let held = copy.map(|copy| Held {
             etag: copy.etag,
             last_modified: copy.last_modified,
@@ -264,8 +289,8 @@ impl Crawl {
         outcome: Told,
         now: Time,
     ) -> Result<(), CrawlError> {
-        let copy = self.store.tables().copy(page)?;
-        let kind = self.kind(page, copy.is_some())?;
+        let copy = self.copy(page)?;
+        let kind = self.kind(&self.page_row(page)?, copy.is_some())?;
         let previous = copy.map(|copy| copy.at);
         self.tell(Input::Fetched(Fetched { page, at: now, kind, previous, outcome }), "")
     }
@@ -279,8 +304,7 @@ impl Crawl {
         self.tell_outcome(page, Told::Failed(reason), now)
     }
 
-    pub(crate) fn kind(&self, page: PageId, is_held: bool) -> Result<FetchKind, CrawlError> {
-        let row = self.page_row(page)?;
+    pub(crate) fn kind(&self, row: &PageRow, is_held: bool) -> Result<FetchKind, CrawlError> {
         let shown = row.via.map(|via| self.page_row(via)).transpose()?;
         Ok(match (is_held, row.is_source) {
             (true, true) => FetchKind::Source,
@@ -294,25 +318,14 @@ impl Crawl {
     pub(crate) fn add_page(
         &mut self,
         url: &CanonicalUrl,
-        via: Option<PageId>,
-        depth: u16,
-        is_source: bool,
-        now: Time,
-    ) -> Result<PageId, CrawlError> {
-        self.add_weighed(url, Found { via, depth, is_source, weight: 1.0 }, now)
-    }
-
-    fn add_weighed(
-        &mut self,
-        url: &CanonicalUrl,
         found: Found,
         now: Time,
     ) -> Result<PageId, CrawlError> {
-        let Found { via, depth, is_source, weight } = found;
+        let Found { via, depth, hops, is_source, weight } = found;
         let host = self.host_of(url)?;
         self.hosts[host.index()].pages += 1;
         let path = url.path_and_query().to_owned();
-        let row = PageRow { host, path, depth, via, is_source };
+        let row = PageRow { host, path, depth, hops, via, is_source };
         let page = self.store.add_page(url.as_str(), row, &mut self.batch)?;
         self.tell(Input::Page { host, at: now, via, is_source, weight }, url.as_str())?;
         Ok(page)
@@ -337,10 +350,19 @@ impl Crawl {
             let at = (page.0 - first.0) as usize;
             self.batch.pages.get(at).map(|(_, row)| row.clone())
         } else {
-            self.store.tables().page(page)?
+            self.store.tables()?.page(page)?
         };
         let damaged = StoreError::Damaged { table: "pages", key: u64::from(page.0) };
         Ok(row.ok_or(damaged)?)
+    }
+
+    /// A page's copy, committed or about to be.
+    pub(crate) fn copy(&self, page: PageId) -> Result<Option<CopyRow>, CrawlError> {
+        match self.batch.copies.get(&page) {
+            Some(copy) => Ok(Some(copy.clone())),
+            None if self.batch.gone.contains(&page) => Ok(None),
+            None => Ok(self.store.tables()?.copy(page)?),
+        }
     }
 
     /// A page's URL.
@@ -358,7 +380,7 @@ impl Crawl {
     /// Whether the host's robots.txt, which has been read, allows a path.
     fn allows(&mut self, host: HostId, path: &str) -> Result<bool, CrawlError> {
         if self.hosts[host.index()].robots.is_none()
-            && let Some(row) = self.store.tables().host(host)?.and_then(|row| row.robots)
+            && let Some(row) = self.store.tables()?.host(host)?.and_then(|row| row.robots)
         {
             let robots = Robots::of_response(row.status, &row.body, &self.config.agent);
             self.keep_robots(host, robots);
@@ -389,35 +411,34 @@ impl Crawl {
         *self.servers.entry(address).or_insert(next)
     }
 
-    /// Commits what has come together.
+    /// Commits what has come together. What cannot be written stays, and is tried again next time.
     pub fn commit(&mut self) -> Result<(), CrawlError> {
-        if self.batch.is_empty() {
-            return Ok(());
+        // Records first: a copy in the tables must be in the archive, whenever the process ends.
+        self.archive.as_mut().map_or(Ok(()), Archive::flush)?;
+        if !self.batch.is_empty() {
+            self.tally.keep(&mut self.batch);
+            self.store.commit(&self.batch)?;
+            self.batch = Batch::default();
         }
-        self.tally.keep(&mut self.batch);
-        self.store.tables().commit(&self.batch)?;
-        if let Some((page, _)) = self.batch.pages.last() {
-            self.store.note_committed(PageId(page.0 + 1));
-        }
-        self.batch = Batch::default();
-        Ok(())
+        Ok(self.store.tidy()?)
     }
 
     /// Makes everything committed survive the machine. Only now is it stored.
     pub fn sync(&mut self) -> Result<(), CrawlError> {
-        self.archive.sync()?;
-        let (file, length) = self.archive.end();
-        let mark = [&file.to_le_bytes()[..], &length.to_le_bytes()].concat();
-        self.batch.meta.insert(ARCHIVED.to_owned(), mark);
+        if let Some(archive) = &mut self.archive {
+            archive.sync()?;
+            let (file, length) = archive.end();
+            let mark = [&file.to_le_bytes()[..], &length.to_le_bytes()].concat();
+            self.batch.meta.insert(ARCHIVED.to_owned(), mark);
+        }
         self.commit()?;
-        self.store.tables().sync()?;
-        Ok(())
+        Ok(self.store.sync()?)
     }
 
     /// Keeps the frontier in a file, so that the next start need not play the tape up to here.
     pub fn save(&mut self) -> Result<(), CrawlError> {
         self.sync()?;
-        let batch = self.store.tables().next_tape()?;
+        let batch = self.store.next_tape();
         // Without it the next start takes longer and comes to the same.
         let _ = snapshot::write(self.store.dir(), &self.frontier, batch, self.last);
         self.unsaved = 0;

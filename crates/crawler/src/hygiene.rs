@@ -15,7 +15,7 @@ use tidewatch_frontier::tape::Came as Told;
 use tidewatch_store::{Absent, HostRow, PageRow, StoreError, TwinKey};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::crawl::{Crawl, CrawlError};
+use crate::crawl::{Crawl, CrawlError, Found};
 use crate::work::{Came, Content};
 
 /// Begins the path of a page that cannot exist.
@@ -46,7 +46,7 @@ impl Crawl {
         let url = CanonicalUrl::parse(&format!("{}{PROBE}{name:016x}", known.origin));
         let Ok(url) = url else { return Ok(()) };
         if self.store.page_of(url.as_str())?.is_none() {
-            self.add_page(&url, None, 0, false, now)?;
+            self.add_page(&url, Found::named(false), now)?;
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Crawl {
         if let Some(row) = self.batch.hosts.get(&host) {
             return Ok(row.clone());
         }
-        let row = self.store.tables().host(host)?;
+        let row = self.store.tables()?.host(host)?;
         let damaged = StoreError::Damaged { table: "hosts", key: u64::from(host.0) };
         Ok(row.ok_or(damaged)?)
     }
@@ -93,8 +93,12 @@ impl Crawl {
         let is_judged = self.config.drop_duplicates && !row.is_source && !is_held;
         let Some(&hash) = content.sketch.first().filter(|_| is_judged) else { return Ok(None) };
         let key = TwinKey { host: row.host, hash };
-        let other = self.store.tables().twin(key)?.filter(|&other| other != page);
-        let other = other.map(|other| self.store.tables().copy(other)).transpose()?.flatten();
+        let other = match self.batch.twins.get(&key) {
+            Some(&other) => Some(other),
+            None => self.store.tables()?.twin(key)?,
+        };
+        let other = other.filter(|&other| other != page);
+        let other = other.map(|other| self.copy(other)).transpose()?.flatten();
         let Some(other) = other else {
             self.batch.twins.insert(key, page);
             return Ok(None);
@@ -117,8 +121,9 @@ impl Crawl {
 
     /// Leaves a page out of the crawl from now on.
     pub(crate) fn leave_out(&mut self, page: PageId, now: Time) -> Result<(), CrawlError> {
-        if self.store.tables().copy(page)?.is_some() {
+        if self.copy(page)?.is_some() {
             self.tally.held = self.tally.held.saturating_sub(1);
+            self.batch.copies.remove(&page);
             self.batch.gone.push(page);
         }
         self.tell_outcome(page, Told::Gone, now)

@@ -15,7 +15,7 @@ impl Crawl {
         let config = Config::default();
         let store = Self::store_of(dir, &config)?;
         let (policy, seed) = Self::begun_with(&store)?.ok_or(CrawlError::NotBegun)?;
-        let mut crawl = Self::assemble(dir, Config { policy, seed, ..config }, store, unix_micros)?;
+        let mut crawl = Self::assemble(Config { policy, seed, ..config }, store, unix_micros)?;
         crawl.play()?;
         Ok(crawl)
     }

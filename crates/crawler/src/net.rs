@@ -157,13 +157,14 @@ impl Net {
         let Some(hop) = fetched.hops.last() else {
             return (Came::Nothing(fetched.end.reason()), None);
         };
-        let came = self.came(url, &fetched.end, hop);
+        let digest = hop.response.as_ref().map_or_else(Digest::default, |r| digest(&r.body));
+        let came = self.came(url, &fetched.end, hop, digest);
         let packed = hop.response.as_ref().filter(|_| fetched.failure().is_none());
-        let packed = packed.map(|response| self.pack(url, hop, response, held));
+        let packed = packed.map(|response| self.pack(url, hop, response, digest, held));
         (came, packed)
     }
 
-    fn came(&self, url: &CanonicalUrl, end: &End, hop: &Hop) -> Came {
+    fn came(&self, url: &CanonicalUrl, end: &End, hop: &Hop, digest: Digest) -> Came {
         let response = match (end, &hop.response) {
             (End::Failed(failure), _) => return Came::Nothing(failure.reason()),
             (_, None) => return Came::Nothing("incomplete"),
@@ -177,7 +178,7 @@ impl Net {
             return Came::Overloaded(reason, wait(response));
         }
         match response.status {
-            200..=299 => Came::Content(Box::new(read(url, response, &self.agent))),
+            200..=299 => Came::Content(Box::new(read(url, response, digest, &self.agent))),
             304 => Came::Same,
             404 | 410 => Came::Gone,
             401 | 403 | 451 => Came::Refused("forbidden"),
@@ -191,10 +192,11 @@ impl Net {
         url: &CanonicalUrl,
         hop: &Hop,
         response: &Response,
+        digest: Digest,
         held: Option<&Held>,
     ) -> Packed {
         let is_not_modified = response.status == 304;
-        let repeats = |held: &&Held| is_not_modified || digest_of(response) == held.digest;
+        let repeats = |held: &&Held| is_not_modified || digest == held.digest;
         let revisit = held.filter(repeats).map(|held| Revisit {
             unix_micros: held.unix_micros,
             url: url.as_str(),
@@ -210,6 +212,7 @@ impl Net {
             request_head: &hop.request_head,
             response_head: &response.head,
             body: &response.body,
+            digest,
             media_type: &response.media_type(),
             status: response.status,
             truncated: response.is_cut.then_some("length"),
@@ -228,10 +231,6 @@ fn proxy(config: &Config) -> Result<Option<Proxy>, NoNetwork> {
     let (host, port) = config.proxy.rsplit_once(':').ok_or_else(bad)?;
     let authorization = Some(config.proxy_authorization.clone()).filter(|value| !value.is_empty());
     Ok(Some(Proxy { host: host.to_owned(), port: port.parse().map_err(|_| bad())?, authorization }))
-}
-
-fn digest_of(response: &Response) -> Digest {
-    digest(&response.body)
 }
 
 fn validators(held: &Held) -> Validators {

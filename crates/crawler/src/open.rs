@@ -19,7 +19,8 @@ impl Crawl {
     /// Opens a crawl at a moment of Unix time, in microseconds.
     pub fn open(dir: &Path, config: Config, unix_micros: i64) -> Result<Crawl, CrawlError> {
         let store = Self::store_of(dir, &config)?;
-        let mut crawl = Self::assemble(dir, config, store, unix_micros)?;
+        let mut crawl = Self::assemble(config, store, unix_micros)?;
+        crawl.archive = Some(crawl.open_archive(unix_micros)?);
         crawl.play()?;
         crawl.resume(unix_micros)?;
         Ok(crawl)
@@ -30,26 +31,29 @@ impl Crawl {
         Store::open(dir, Memory { cache, sieve })
     }
 
-    /// All the parts of a crawl, its frontier still empty.
+    /// Opens the archive for more, and cuts off what a crash left half.
+    fn open_archive(&self, unix_micros: i64) -> Result<Archive, CrawlError> {
+        let whole = self.store.tables()?.meta(ARCHIVED)?.and_then(|bytes| mark(&bytes));
+        let (dir, most) = (self.store.dir().join("archive"), self.config.archive_file_mb << 20);
+        Ok(Archive::open(&dir, most, unix_micros, whole)?)
+    }
+
+    /// All the parts of a crawl but its archive, its frontier still empty.
     pub(crate) fn assemble(
-        dir: &Path,
         config: Config,
         store: Store,
         unix_micros: i64,
     ) -> Result<Crawl, CrawlError> {
-        let mark = store.tables().meta(ARCHIVED)?.and_then(|bytes| mark(&bytes));
-        let archive_dir = dir.join("archive");
-        let archive = Archive::open(&archive_dir, config.archive_file_mb << 20, unix_micros, mark)?;
         let mut batch = Batch::default();
         let epoch = begin(&store, &config, unix_micros, &mut batch)?;
         let frontier = anew(policy(&config)?);
         let host = |row: HostRow| Host::new(row.origin, row.absent);
-        let hosts = store.tables().hosts().map(|row| Ok(host(row?.1)));
+        let hosts = store.tables()?.hosts().map(|row| Ok(host(row?.1)));
         let hosts = hosts.collect::<Result<Vec<Host>, StoreError>>()?;
         Ok(Crawl {
             config,
             store,
-            archive,
+            archive: None,
             frontier,
             hosts,
             batch,
@@ -66,15 +70,15 @@ impl Crawl {
 
     /// The policy and seed that a crawl was begun with, if it was.
     pub(crate) fn begun_with(store: &Store) -> Result<Option<(String, u64)>, StoreError> {
-        let Some(policy) = store.tables().meta("policy")? else { return Ok(None) };
-        let seed = store.tables().meta("seed")?.and_then(|bytes| bytes.try_into().ok());
+        let Some(policy) = store.tables()?.meta("policy")? else { return Ok(None) };
+        let seed = store.tables()?.meta("seed")?.and_then(|bytes| bytes.try_into().ok());
         let policy = String::from_utf8_lossy(&policy).into_owned();
         Ok(Some((policy, seed.map_or(0, u64::from_le_bytes))))
     }
 
     /// Brings the frontier back: from the snapshot, if there is one, and the tape after it.
     pub(crate) fn play(&mut self) -> Result<(), CrawlError> {
-        let next = self.store.tables().next_tape()?;
+        let next = self.store.next_tape();
         let policy = policy(&self.config)?;
         let mut from = 0;
         if let Some(found) = snapshot::read(self.store.dir(), policy, next) {
@@ -85,10 +89,10 @@ impl Crawl {
         let first = self.frontier.next_page();
         let mut names = StoredUrls {
             hosts: &mut self.hosts,
-            rows: Box::new(self.store.tables().pages_from(first)),
+            rows: Box::new(self.store.tables()?.pages_from(first)),
             failed: None,
         };
-        for input in self.store.tape(from) {
+        for input in self.store.tape(from)? {
             let input = input?;
             self.unsaved += 1;
             self.last = self.last.max(input.at().unwrap_or(self.last));
@@ -148,7 +152,7 @@ fn begin(
     batch: &mut Batch,
 ) -> Result<i64, CrawlError> {
     let number = |bytes: Vec<u8>| bytes.try_into().map(i64::from_le_bytes).ok();
-    let epoch = store.tables().meta("epoch")?.and_then(number);
+    let epoch = store.tables()?.meta("epoch")?.and_then(number);
     let Some(epoch) = epoch else {
         batch.meta.insert("epoch".into(), unix_micros.to_le_bytes().to_vec());
         batch.meta.insert("policy".into(), config.policy.clone().into_bytes());

@@ -1,6 +1,6 @@
 //! From an answer to what the crawl keeps of it: links, sketch, identity.
 
-use tidewatch_archive::digest;
+use tidewatch_archive::Digest;
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;
 use tidewatch_parse::charset::{decode, label_of};
@@ -15,9 +15,13 @@ use crate::work::Content;
 
 /// Reads an answer of any kind. What cannot be read has no links, and the
 /// digest of its bytes for an identity.
-pub(crate) fn read(url: &CanonicalUrl, response: &Response, agent: &str) -> Content {
+pub(crate) fn read(
+    url: &CanonicalUrl,
+    response: &Response,
+    digest: Digest,
+    agent: &str,
+) -> Content {
     let validators = response.validators();
-    let digest = digest(&response.body);
     let mut content = Content {
         status: response.status,
         etag: validators.etag,
@@ -52,7 +56,7 @@ fn read_html(
     let said = reading.finish().unwrap_or_else(|| fragments::whole(&html, shingling));
     content.identity = said.identity;
     content.sketch = said.sketch;
-    let Ok(base) = Base::parse(url.as_str()) else { return };
+    let Ok(base) = Base::of(url) else { return };
     let mut page = links.finish(&base);
     response.all("x-robots-tag").for_each(|value| page.robots.add_header(value, agent));
     if !page.robots.nofollow {

@@ -2,7 +2,12 @@
 //!
 //! One thread owns the crawl and never waits for the network: it hands jobs to
 //! the runtime and sleeps until a report comes or a host opens. So the crawl's
-//! state needs no lock, and what it decides depends on reports alone.
+//! state needs no lock, and what it decides depends on reports alone. Reports
+//! that come together are committed together, before more jobs are handed out.
+//!
+//! A full disk is no reason to stop. What could not be written is kept, no report
+//! is taken in and no job handed out until it is written, which is tried whenever
+//! everything would be synced.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +33,11 @@ const SAVE_EVERY: u64 = 20_000;
 const SAVE_EVERY_SHARE: u64 = 8;
 /// How long requests under way may take to end when the crawl is stopped.
 const LAST_WAIT: Duration = Duration::from_secs(3);
+/// Reports that are committed together at most: a commit takes moments, not seconds.
+const MOST_AT_ONCE: usize = 256;
+/// How long reports are waited for that come right after another. No host notices: its gap is
+/// longer, or it is asked a thousand times a second.
+const LINGER: Duration = Duration::from_millis(1);
 /// Longest that the loop sleeps: a stop is noticed within this time.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
@@ -116,7 +126,7 @@ pub fn run(
     let (sender, reports) = mpsc::channel();
     let (clock, before) = (Clock::of(crawl), crawl.tally().all_fetches());
     let mut hand = Hand { net, runtime, sender, under_way: 0 };
-    let mut keeper = Keeper { stored: Vec::new(), synced: Instant::now(), is_full: false };
+    let mut keeper = Keeper::new();
     let began = Instant::now();
     let ended = loop {
         if let Some(ended) = stop.why(began, crawl.tally().all_fetches() - before) {
@@ -125,12 +135,16 @@ pub fn run(
         let wait = if keeper.is_full { Time::NEVER } else { hand.out(crawl, clock.now())? };
         let sleep = Duration::from_micros(wait.since(clock.now()).as_micros());
         let sleep = sleep.min(LONGEST_SLEEP);
-        take(crawl, &reports, sleep, &clock, &mut hand, &mut keeper, watch)?;
-        watch.turn(crawl, clock.now())?;
+        if keeper.is_stuck {
+            std::thread::sleep(LONGEST_SLEEP);
+        } else {
+            let taken = take(crawl, &reports, sleep, &clock, &mut hand, &mut keeper, watch);
+            keeper.bear(taken.and_then(|()| watch.turn(crawl, clock.now())), watch)?;
+        }
         keeper.keep(crawl, clock.now(), watch)?;
     };
     let last = Instant::now();
-    while hand.under_way > 0 && last.elapsed() < LAST_WAIT {
+    while hand.under_way > 0 && last.elapsed() < LAST_WAIT && !keeper.is_stuck {
         take(crawl, &reports, LONGEST_SLEEP, &clock, &mut hand, &mut keeper, watch)?;
     }
     keeper.sync(crawl, clock.now(), watch)?;
@@ -164,7 +178,7 @@ impl Hand<'_> {
     }
 }
 
-/// Waits for a report and settles all that are there.
+/// Waits for a report, takes in all that are there, and commits them as one.
 fn take(
     crawl: &mut Crawl,
     reports: &Receiver<Report>,
@@ -175,24 +189,64 @@ fn take(
     watch: &mut dyn Watch,
 ) -> Result<(), CrawlError> {
     let first = reports.recv_timeout(wait).ok();
-    for report in first.into_iter().chain(reports.try_iter()) {
+    if first.is_some() && hand.under_way > 1 {
+        // The others are not far, and one commit for many is cheaper than many.
+        std::thread::sleep(LINGER);
+    }
+    let mut taken = Vec::new();
+    for report in first.into_iter().chain(reports.try_iter()).take(MOST_AT_ONCE) {
         hand.under_way -= 1;
         let now = clock.now();
-        let settled = crawl.settle(report, now)?;
-        watch.settled(crawl, settled, now);
-        keeper.stored.extend(settled.held());
+        taken.push((crawl.take_in(report, now)?, now));
     }
-    Ok(())
+    // Even if they cannot be committed now, they will be before they are told to be stored.
+    keeper.stored.extend(taken.iter().filter_map(|(settled, _)| settled.held()));
+    let committed = crawl.commit();
+    for (settled, now) in taken {
+        watch.settled(crawl, settled, now);
+    }
+    committed
 }
 
 /// Syncs, tells the watcher, and looks after the disk.
 struct Keeper {
+    /// Pages whose copies will be stored by the next sync.
     stored: Vec<PageId>,
     synced: Instant,
+    /// There is too little room to go on.
     is_full: bool,
+    /// There is something that could not be written.
+    is_stuck: bool,
 }
 
 impl Keeper {
+    fn new() -> Keeper {
+        Keeper { stored: Vec::new(), synced: Instant::now(), is_full: false, is_stuck: false }
+    }
+
+    /// Takes a full disk for a reason to pause, and any other error for what it is.
+    fn bear(
+        &mut self,
+        done: Result<(), CrawlError>,
+        watch: &mut dyn Watch,
+    ) -> Result<(), CrawlError> {
+        self.is_stuck = match done {
+            Ok(()) => false,
+            Err(error) if error.is_full_disk() => true,
+            Err(error) => return Err(error),
+        };
+        if self.is_stuck {
+            self.note_disk(true, watch);
+        }
+        Ok(())
+    }
+
+    fn note_disk(&mut self, is_full: bool, watch: &mut dyn Watch) {
+        if std::mem::replace(&mut self.is_full, is_full) != is_full {
+            watch.disk(is_full);
+        }
+    }
+
     fn keep(
         &mut self,
         crawl: &mut Crawl,
@@ -202,17 +256,23 @@ impl Keeper {
         if self.synced.elapsed() < SYNC_EVERY {
             return Ok(());
         }
-        self.sync(crawl, now, watch)?;
-        let pages = u64::from(crawl.store().pages());
-        if crawl.unsaved() >= SAVE_EVERY.max(pages / SAVE_EVERY_SHARE) {
-            crawl.save()?;
-        }
         let least = crawl.config.free_disk_mb << 20;
         let is_full = watch.free_bytes(crawl.store().dir()).is_some_and(|free| free < least);
-        if std::mem::replace(&mut self.is_full, is_full) != is_full {
-            watch.disk(is_full);
+        if self.is_stuck && is_full {
+            // It would fail again.
+            self.synced = Instant::now();
+            return Ok(());
         }
+        let synced = self.sync(crawl, now, watch).and_then(|()| Self::save(crawl));
+        self.bear(synced, watch)?;
+        self.note_disk(is_full || self.is_stuck, watch);
         Ok(())
+    }
+
+    fn save(crawl: &mut Crawl) -> Result<(), CrawlError> {
+        let pages = u64::from(crawl.store().pages());
+        let is_time = crawl.unsaved() >= SAVE_EVERY.max(pages / SAVE_EVERY_SHARE);
+        if is_time { crawl.save() } else { Ok(()) }
     }
 
     fn sync(
@@ -221,6 +281,7 @@ impl Keeper {
         now: Time,
         watch: &mut dyn Watch,
     ) -> Result<(), CrawlError> {
+        self.synced = Instant::now();
         crawl.sync()?;
         watch.stored(crawl, &self.stored);
         self.stored.clear();

@@ -2,14 +2,14 @@
 
 use tidewatch_archive::{Appended, Packed};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{HostId, LinkSeen, PageId, Span, Time};
-use tidewatch_frontier::hygiene::Found;
+use tidewatch_core::{FetchKind, HostId, LinkSeen, PageId, Span, Time};
+use tidewatch_frontier::hygiene;
 use tidewatch_frontier::tape::{Came as Told, Fetched, Input};
 use tidewatch_frontier::{Answer, RobotsRead};
 use tidewatch_parse::robots::Robots;
-use tidewatch_store::{CopyRow, HostRow, Place, RobotsRow};
+use tidewatch_store::{CopyRow, HostRow, PageRow, Place, RobotsRow};
 
-use crate::crawl::{Crawl, CrawlError};
+use crate::crawl::{Crawl, CrawlError, Found};
 use crate::hygiene::is_probe;
 use crate::reason;
 use crate::work::{Came, Content, Reason, Report};
@@ -38,10 +38,26 @@ impl Settled {
     }
 }
 
+/// A page before what came of its fetch is taken in.
+struct Before {
+    page: PageId,
+    row: PageRow,
+    copy: Option<CopyRow>,
+    kind: FetchKind,
+}
+
 impl Crawl {
     /// Takes in what came of a job, and commits it as one.
     pub fn settle(&mut self, report: Report, now: Time) -> Result<Settled, CrawlError> {
-        let settled = match report {
+        let settled = self.take_in(report, now)?;
+        self.commit()?;
+        Ok(settled)
+    }
+
+    /// Takes in what came of a job. It is to be committed before the next job is handed out, so
+    /// that no more can be lost than was under way.
+    pub(crate) fn take_in(&mut self, report: Report, now: Time) -> Result<Settled, CrawlError> {
+        Ok(match report {
             Report::Resolved { host, found, took } => {
                 self.settle_address(host, found, took, now)?;
                 Settled::Nothing
@@ -52,12 +68,10 @@ impl Crawl {
             }
             Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took } => {
                 self.tally.count_answer(status, body_bytes);
-                let place = packed.map(|packed| self.keep(&packed, unix_micros)).transpose()?;
+                let place = packed.and_then(|packed| self.keep(&packed, unix_micros));
                 self.settle_page(host, page, came, place, took, now)?
             }
-        };
-        self.commit()?;
-        Ok(settled)
+        })
     }
 
     fn settle_address(
@@ -140,16 +154,16 @@ impl Crawl {
         for sitemap in sitemaps {
             let Ok(url) = CanonicalUrl::parse(sitemap) else { continue };
             if self.store.page_of(url.as_str())?.is_none() && self.may_know(&url, 0) {
-                self.add_page(&url, None, 0, true, now)?;
+                self.add_page(&url, Found::named(true), now)?;
             }
         }
         Ok(())
     }
 
-    fn keep(&mut self, packed: &Packed, unix_micros: i64) -> Result<Place, CrawlError> {
+    fn keep(&mut self, packed: &Packed, unix_micros: i64) -> Option<Place> {
         self.tally.archive_bytes += packed.len() as u64;
-        let Appended { file, offset, bytes } = self.archive.append(packed, unix_micros)?;
-        Ok(Place { file, offset, bytes })
+        let Appended { file, offset, bytes } = self.archive.as_mut()?.append(packed, unix_micros);
+        Some(Place { file, offset, bytes })
     }
 
     fn settle_page(
@@ -161,46 +175,41 @@ impl Crawl {
         took: Span,
         now: Time,
     ) -> Result<Settled, CrawlError> {
-        let row = self.page_row(page)?;
-        let is_held = self.store.tables().copy(page)?.is_some();
-        self.tally.count_fetch(self.kind(page, is_held)?);
+        let (row, copy) = (self.page_row(page)?, self.copy(page)?);
+        let kind = self.kind(&row, copy.is_some())?;
+        let before = Before { page, row, copy, kind };
+        self.tally.count_fetch(kind);
         let answer = match came {
             Came::Overloaded(_, retry_after) => Answer::Overloaded(retry_after),
             Came::Nothing(_) => Answer::Nothing,
             _ => Answer::Usual,
         };
         self.tell(Input::Left { host, answer, took, at: now }, "")?;
-        if is_probe(&row) && self.take_probe(host, &came)? {
+        if is_probe(&before.row) && self.take_probe(host, &came)? {
             self.tell_outcome(page, Told::Gone, now)?;
             return Ok(Settled::Nothing);
         }
         match came {
             Came::Content(content) => {
-                if let Some(why) = self.unwanted(page, &row, &content, is_held)? {
+                let is_held = before.copy.is_some();
+                if let Some(why) = self.unwanted(page, &before.row, &content, is_held)? {
                     self.tally.drop(why);
                     self.leave_out(page, now)?;
                     return Ok(Settled::Gone(page));
                 }
-                self.take_copy(page, *content, place, now)?;
-                return Ok(Settled::Held(page));
-            }
-            Came::Same if is_held => {
-                self.confirm_copy(page, now)?;
+                self.take_copy(before, *content, place, now)?;
                 return Ok(Settled::Held(page));
             }
             Came::Same => {
+                if let Some(copy) = before.copy {
+                    self.confirm_copy(page, copy, before.kind, now)?;
+                    return Ok(Settled::Held(page));
+                }
                 // The server answered 304 to a question that was not asked.
                 self.tally.count("client-error");
                 self.tell_failed(page, reason::number("client-error"), now)?;
             }
-            Came::Moved { to, for_good } => {
-                // Counted like a link, so that a chain without end has one.
-                let depth = row.depth.saturating_add(1);
-                self.link(&to, row.via, depth, row.is_source, now)?;
-                self.tally.count("redirect");
-                let told = if for_good { Told::Gone } else { failed("redirect") };
-                self.tell_outcome(page, told, now)?;
-            }
+            Came::Moved { to, for_good } => self.follow(&before, &to, for_good, now)?,
             Came::Gone => {
                 self.tally.count("gone");
                 self.leave_out(page, now)?;
@@ -214,21 +223,44 @@ impl Crawl {
         Ok(Settled::Nothing)
     }
 
+    /// Makes the address that a page has moved to a page of its own, with its own host's turn.
+    fn follow(
+        &mut self,
+        from: &Before,
+        to: &CanonicalUrl,
+        for_good: bool,
+        now: Time,
+    ) -> Result<(), CrawlError> {
+        let Before { page, ref row, .. } = *from;
+        let hops = row.hops.saturating_add(1);
+        if usize::from(hops) > self.config.fetch.redirects {
+            self.tally.count("too-many-redirects");
+            return self.tell_outcome(page, failed("too-many-redirects"), now);
+        }
+        // Counted like a link too, as is whatever leads away from the seeds.
+        let depth = row.depth.saturating_add(1);
+        let found = Found { via: row.via, depth, hops, is_source: row.is_source, weight: 1.0 };
+        self.link(to, found, now)?;
+        self.tally.count("redirect");
+        let told = if for_good { Told::Gone } else { failed("redirect") };
+        self.tell_outcome(page, told, now)
+    }
+
     fn take_copy(
         &mut self,
-        page: PageId,
-        content: Content,
+        before: Before,
+        mut content: Content,
         place: Option<Place>,
         now: Time,
     ) -> Result<(), CrawlError> {
-        let old = self.store.tables().copy(page)?;
+        let Before { page, row, copy: old, kind } = before;
         let changed = old.as_ref().map(|old| old.identity != content.identity);
-        let (links, anchors) = self.links(page, &content, now)?;
+        let depth = row.depth.saturating_add(1);
+        let (links, anchors) = self.links(page, &mut content, depth, now)?;
         self.tally.copies += 1;
         self.tally.held += u64::from(old.is_none());
         self.tally.revisits += u64::from(changed.is_some());
         self.tally.changes += u64::from(changed == Some(true));
-        let kind = self.kind(page, old.is_some())?;
         let row = CopyRow {
             at: now,
             changed_at: old
@@ -253,10 +285,14 @@ impl Crawl {
         self.tell(Input::Fetched(Fetched { page, at: now, kind, previous, outcome }), "")
     }
 
-    fn confirm_copy(&mut self, page: PageId, now: Time) -> Result<(), CrawlError> {
-        let Some(mut row) = self.store.tables().copy(page)? else { return Ok(()) };
+    fn confirm_copy(
+        &mut self,
+        page: PageId,
+        mut row: CopyRow,
+        kind: FetchKind,
+        now: Time,
+    ) -> Result<(), CrawlError> {
         self.tally.revisits += 1;
-        let kind = self.kind(page, true)?;
         let previous = Some(std::mem::replace(&mut row.at, now));
         row.visits += 1;
         let links = row.links.iter().map(|&page| LinkSeen { page, is_new: false }).collect();
@@ -275,19 +311,21 @@ impl Crawl {
     fn links(
         &mut self,
         page: PageId,
-        content: &Content,
+        content: &mut Content,
+        depth: u16,
         now: Time,
     ) -> Result<(Vec<LinkSeen>, Vec<String>), CrawlError> {
-        let depth = self.page_row(page)?.depth.saturating_add(1);
-        let (mut seen, mut anchors) = (Vec::new(), Vec::new());
-        for (url, anchor) in &content.links {
-            if let Some(link) = self.link(url, Some(page), depth, false, now)? {
+        let found = Found { via: Some(page), depth, ..Found::named(false) };
+        let mut seen = Vec::with_capacity(content.links.len());
+        let mut anchors = Vec::with_capacity(content.links.len());
+        for (url, anchor) in std::mem::take(&mut content.links) {
+            if let Some(link) = self.link(&url, found, now)? {
                 seen.push(link);
-                anchors.push(anchor.clone());
+                anchors.push(anchor);
             }
         }
         for url in &content.feeds {
-            self.link(url, Some(page), depth, true, now)?;
+            self.link(url, Found { is_source: true, ..found }, now)?;
         }
         Ok((seen, anchors))
     }
@@ -296,18 +334,16 @@ impl Crawl {
     fn link(
         &mut self,
         url: &CanonicalUrl,
-        via: Option<PageId>,
-        depth: u16,
-        is_source: bool,
+        found: Found,
         now: Time,
     ) -> Result<Option<LinkSeen>, CrawlError> {
         if let Some(page) = self.store.page_of(url.as_str())? {
             return Ok(Some(LinkSeen { page, is_new: false }));
         }
-        if !self.may_know(url, depth) {
+        if !self.may_know(url, found.depth) {
             return Ok(None);
         }
-        let page = self.add_page(url, via, depth, is_source, now)?;
+        let page = self.add_page(url, found, now)?;
         self.probe(self.frontier.host_of(page), now)?;
         Ok(Some(LinkSeen { page, is_new: true }))
     }
@@ -328,7 +364,7 @@ impl Crawl {
             return false;
         }
         let host_pages = host.map_or(0, |host| self.hosts[host.index()].pages);
-        let found = Found { depth, host_pages, year: self.year() };
+        let found = hygiene::Found { depth, host_pages, year: self.year() };
         match self.config.tolerance.judge(url, found) {
             Ok(()) => true,
             Err(dropped) => {

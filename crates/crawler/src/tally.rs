@@ -82,7 +82,7 @@ impl Tally {
     }
 
     pub(crate) fn restore(&mut self, store: &Store) -> Result<(), StoreError> {
-        if let Some(bytes) = store.tables().meta(NAME)? {
+        if let Some(bytes) = store.tables()?.meta(NAME)? {
             let damaged = |_| StoreError::Damaged { table: "meta", key: 0 };
             *self = serde_json::from_slice(&bytes).map_err(damaged)?;
         }

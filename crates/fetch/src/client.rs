@@ -347,7 +347,8 @@ impl Fetcher {
         let names = response.headers.get_all(header::CONTENT_ENCODING).iter();
         let names = names.map(|value| value.to_str().unwrap_or("unreadable"));
         let codings = codings(names, self.limits().encodings)?;
-        let mut decoding = Body::new(&codings, kept)?;
+        let length = response.header("content-length").and_then(|length| length.parse().ok());
+        let mut decoding = Body::new(&codings, kept, length.unwrap_or(0))?;
         let done = self.pour(response, &mut body, &mut decoding).await;
         response.is_cut = decoding.is_cut();
         response.body = decoding.take();

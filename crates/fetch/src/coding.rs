@@ -18,6 +18,9 @@ const ZSTD_WINDOW_LOG: u32 = 23;
 /// Bytes that brotli decodes at a time.
 const BROTLI_BUFFER: usize = 16 * 1024;
 
+/// Bytes of room for a body before any of it is there.
+const MOST_ROOM: usize = 128 * 1024;
+
 /// A content encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {
@@ -75,8 +78,10 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    pub(crate) fn new(codings: &[Coding], limit: usize) -> Result<Self, Failure> {
-        let mut top: Box<dyn Layer> = Box::new(Sink { bytes: Vec::new(), limit, is_full: false });
+    /// With room for a body of `expected` bytes at once, within reason: servers say what they like.
+    pub(crate) fn new(codings: &[Coding], limit: usize, expected: usize) -> Result<Self, Failure> {
+        let bytes = Vec::with_capacity(expected.min(limit).min(MOST_ROOM));
+        let mut top: Box<dyn Layer> = Box::new(Sink { bytes, limit, is_full: false });
         // The last one applied is the first to take off, so it ends on top.
         for coding in codings {
             top = layer(*coding, top).map_err(|error| bad(*coding, &error))?;
@@ -325,7 +330,7 @@ mod tests {
     }
 
     fn decode(codings: &[Coding], bytes: &[u8], limit: usize) -> Result<(Vec<u8>, bool), Failure> {
-        let mut body = Body::new(codings, limit)?;
+        let mut body = Body::new(codings, limit, 0)?;
         for piece in bytes.chunks(7) {
             if !body.push(piece)? {
                 break;

@@ -49,7 +49,10 @@ impl Record {
     fn hear(&mut self, bytes: &[u8]) {
         let seen = self.bytes.len();
         let room = self.limit.saturating_sub(seen);
-        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        // Mostly the whole head comes at once, and much of the body with it.
+        let head = head_end(bytes, 0).filter(|_| seen == 0 && !is_interim(bytes));
+        let wanted = head.unwrap_or(bytes.len()).min(room);
+        self.bytes.extend_from_slice(&bytes[..wanted]);
         let mut from = seen.saturating_sub(3);
         while let Some(end) = head_end(&self.bytes, from) {
             if !is_interim(&self.bytes) {
@@ -66,7 +69,7 @@ impl Record {
 
 /// Where the head ends: after the first blank line.
 pub(crate) fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
-    let found = bytes.get(from..)?.windows(4).position(|window| window == b"\r\n\r\n");
+    let found = memchr::memmem::find(bytes.get(from..)?, b"\r\n\r\n");
     found.map(|at| from + at + 4)
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::StoreError;
 
 /// Counts up whenever what is written changes its meaning.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The right to use a directory, as long as it lives.
 #[derive(Debug)]

@@ -15,8 +15,14 @@
 //! is collected in a [`Batch`] and committed as one: after a crash all of it is
 //! there or nothing. Batches are committed in order, so the tape that is there
 //! is a prefix of the tape that was. A commit survives the process; with
-//! [`Tables::sync`] it survives the machine too, and only then may a page be
+//! [`Store::sync`] it survives the machine too, and only then may a page be
 //! reported as stored.
+//!
+//! # When the disk refuses
+//!
+//! The engine takes no write after one that failed. So the tables are closed then, and opened
+//! again with the next commit, which finds what had been committed. Whoever keeps a batch until it
+//! is committed, and commits it again, loses nothing.
 
 mod dir;
 mod error;
@@ -32,7 +38,7 @@ use tidewatch_frontier::tape::Input;
 
 use self::dir::Claim;
 pub use self::dir::free_bytes;
-pub use self::error::StoreError;
+pub use self::error::{StoreError, is_full};
 pub use self::rows::{Absent, Batch, CopyRow, HostRow, PageRow, Place, RobotsRow, TwinKey};
 use self::sieve::{Fingerprint, Sieve};
 pub use self::tables::Tables;
@@ -55,10 +61,15 @@ impl Default for Memory {
 /// The state of a crawl in one directory.
 pub struct Store {
     dir: PathBuf,
-    tables: Tables,
+    memory: Memory,
+    /// Closed after a write that failed.
+    tables: Option<Tables>,
     sieve: Sieve,
     hosts: FxHashMap<Box<str>, HostId>,
     next_page: PageId,
+    /// The number of the next batch on the tape. Kept here, so that a batch which had reached the
+    /// disk although that said otherwise has the same number when it is committed again.
+    next_tape: u64,
     /// Pages before this one are committed.
     committed: PageId,
     // Given up last, when the tables are closed.
@@ -85,12 +96,15 @@ impl Store {
             origins.push(row.origin.clone());
             hosts.insert(row.origin.into_boxed_str(), host);
         }
+        let next_tape = tables.next_tape()?;
         let mut store = Store {
             dir: dir.to_owned(),
-            tables,
+            memory,
+            tables: Some(tables),
             sieve,
             hosts,
             next_page,
+            next_tape,
             committed: next_page,
             _claim: claim,
         };
@@ -100,14 +114,16 @@ impl Store {
 
     /// Adds the pages that the sieve's runs do not cover.
     fn fill_sieve(&mut self, origins: &[String]) -> Result<(), StoreError> {
-        for row in self.tables.pages_from(self.sieve.covers()) {
+        let tables = self.tables.as_ref().ok_or(StoreError::Closed)?;
+        for row in tables.pages_from(self.sieve.covers()) {
             let (page, row) = row?;
             let damaged = || StoreError::Damaged { table: "pages", key: u64::from(page.0) };
             let origin = origins.get(row.host.index()).ok_or_else(damaged)?;
             let url = format!("{origin}{}", row.path);
             self.sieve.add(Fingerprint::of(&url), page);
             if self.sieve.is_full() {
-                self.sieve.spill(page).map_err(|source| self.sieve_error(source))?;
+                let io = |source| StoreError::Io { path: self.dir.join("sieve"), source };
+                self.sieve.spill(page).map_err(io)?;
             }
         }
         Ok(())
@@ -158,9 +174,6 @@ impl Store {
         row: PageRow,
         batch: &mut Batch,
     ) -> Result<PageId, StoreError> {
-        if self.sieve.is_full() {
-            self.sieve.spill(self.committed).map_err(|source| self.sieve_error(source))?;
-        }
         let page = self.next_page;
         self.next_page = PageId(page.0.checked_add(1).ok_or(StoreError::TooManyPages)?);
         self.sieve.add(Fingerprint::of(url), page);
@@ -168,19 +181,60 @@ impl Store {
         Ok(page)
     }
 
-    /// Tells that all pages before `page` are committed, so that the sieve may spill them.
-    pub fn note_committed(&mut self, page: PageId) {
-        self.committed = self.committed.max(page);
+    /// Commits a batch as one: after a crash of this process all of it is there. Should it fail,
+    /// the same batch, or more, is to be committed again before anything else.
+    pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        if !batch.is_empty() {
+            let tape = self.next_tape;
+            self.write(|tables| tables.commit(batch, tape))?;
+            self.next_tape += u64::from(!batch.tape.is_empty());
+        }
+        if let Some((page, _)) = batch.pages.last() {
+            self.committed = PageId(page.0 + 1);
+        }
+        Ok(())
     }
 
-    /// The tables, for reading and for a thread that commits.
-    pub const fn tables(&self) -> &Tables {
-        &self.tables
+    /// Makes room in memory, if it is time. Should it fail, it can be tried again.
+    pub fn tidy(&mut self) -> Result<(), StoreError> {
+        if self.sieve.is_full() { self.spill() } else { Ok(()) }
+    }
+
+    /// Makes everything committed survive the machine.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        self.write(Tables::sync)
+    }
+
+    /// Writes to the tables, opened again if they were closed, and closes them if that fails.
+    fn write(
+        &mut self,
+        write: impl FnOnce(&Tables) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let tables = match self.tables.take() {
+            Some(tables) => tables,
+            None => Tables::open(&self.dir.join("db"), self.memory.cache)?,
+        };
+        write(&tables)?;
+        self.tables = Some(tables);
+        Ok(())
+    }
+
+    /// The tables, for reading. There are none between a write that failed and the next.
+    pub fn tables(&self) -> Result<&Tables, StoreError> {
+        self.tables.as_ref().ok_or(StoreError::Closed)
+    }
+
+    /// The number of the next batch on the tape.
+    pub const fn next_tape(&self) -> u64 {
+        self.next_tape
     }
 
     /// Plays the tape back from a batch on; from 0 it is the whole history.
-    pub fn tape(&self, from: u64) -> impl Iterator<Item = Result<Input, StoreError>> {
-        self.tables.tape(from)
+    pub fn tape(
+        &self,
+        from: u64,
+    ) -> Result<impl Iterator<Item = Result<Input, StoreError>>, StoreError> {
+        Ok(self.tables()?.tape(from))
     }
 
     /// Writes the sieve's recent entries out, so that the next start need not collect them.

@@ -15,6 +15,8 @@ pub struct PageRow {
     pub path: String,
     /// Links from a seed.
     pub depth: u16,
+    /// Redirects from the address that was linked to this one.
+    pub hops: u8,
     /// The page whose link named it first.
     pub via: Option<PageId>,
     /// Whether it is watched for new links.

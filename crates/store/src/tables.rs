@@ -10,8 +10,7 @@ use tidewatch_frontier::tape::Input;
 
 use crate::{Batch, CopyRow, HostRow, PageRow, StoreError, TwinKey};
 
-/// Tables that threads share. Cloning is cheap.
-#[derive(Clone)]
+/// All tables, open.
 pub struct Tables {
     db: Database,
     pages: Keyspace,
@@ -46,8 +45,9 @@ impl Tables {
         })
     }
 
-    /// Commits a batch as one. It survives this process from now on.
-    pub fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+    /// Commits a batch as one, with its inputs as number `tape` of the tape. It survives this
+    /// process from now on. After a failure the engine takes nothing more until it is opened again.
+    pub(crate) fn commit(&self, batch: &Batch, tape: u64) -> Result<(), StoreError> {
         let mut rows = self.db.batch();
         for (page, row) in &batch.pages {
             rows.insert(&self.pages, page.0.to_be_bytes(), encode(row));
@@ -65,8 +65,7 @@ impl Tables {
             rows.insert(&self.hosts, host.0.to_be_bytes(), encode(row));
         }
         if !batch.tape.is_empty() {
-            let number = self.next_tape()?;
-            rows.insert(&self.tape, number.to_be_bytes(), encode(&batch.tape));
+            rows.insert(&self.tape, tape.to_be_bytes(), encode(&batch.tape));
         }
         for (name, value) in &batch.meta {
             rows.insert(&self.meta, name.as_str(), value.as_slice());
@@ -75,7 +74,7 @@ impl Tables {
     }
 
     /// Makes everything committed survive the machine.
-    pub fn sync(&self) -> Result<(), StoreError> {
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
         Ok(self.db.persist(PersistMode::SyncAll)?)
     }
 
@@ -133,7 +132,7 @@ impl Tables {
     }
 
     /// The number of the next batch on the tape.
-    pub fn next_tape(&self) -> Result<u64, StoreError> {
+    pub(crate) fn next_tape(&self) -> Result<u64, StoreError> {
         let Some(last) = self.tape.last_key_value() else { return Ok(0) };
         let key = last.key()?;
         let damaged = StoreError::Damaged { table: "tape", key: 0 };

@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[cfg(feature = "living")]
+pub mod living;
 pub mod memory;
 pub mod suites;

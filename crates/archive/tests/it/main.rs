@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tidewatch_archive::{Archive, Exchange, Packed, Records, Revisit, check, digest, read_at};
+use tidewatch_archive::{
+    Appended, Archive, Exchange, Packed, Records, Revisit, check, digest, read_at,
+};
 
 const MORNING: i64 = 1_794_821_400_000_000;
 
@@ -19,6 +21,7 @@ fn exchange<'a>(url: &'a str, surt: &'a str, body: &'a [u8]) -> Exchange<'a> {
         response_head: b"HTTP/1.1 200 Fine\r\nContent-Type: text/html; charset=utf-8\r\n\
             Content-Encoding: gzip\r\nContent-Length: 7\r\n\r\n",
         body,
+        digest: digest(body),
         media_type: "text/html",
         status: 200,
         truncated: None,
@@ -31,6 +34,12 @@ fn packed(body: &[u8]) -> Packed {
     Packed::new(&exchange("https://a.example/", "https://(example,a,)/", body), 6)
 }
 
+fn write(archive: &mut Archive, packed: &Packed) -> Appended {
+    let place = archive.append(packed, MORNING);
+    archive.flush().unwrap();
+    place
+}
+
 fn only_file(dir: &Path) -> PathBuf {
     dir.join("tidewatch-00001.warc.gz")
 }
@@ -39,8 +48,8 @@ fn only_file(dir: &Path) -> PathBuf {
 fn a_response_is_read_back_as_it_was_with_its_decoded_length() {
     let dir = tempfile::tempdir().unwrap();
     let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
-    let first = archive.append(&packed(b"<p>one"), MORNING).unwrap();
-    let second = archive.append(&packed(b"<p>two"), MORNING).unwrap();
+    let first = write(&mut archive, &packed(b"<p>one"));
+    let second = write(&mut archive, &packed(b"<p>two"));
     assert!(second.offset > first.offset);
     let record = read_at(&archive.path(second.file), second.offset).unwrap();
     assert_eq!(record.kind(), "response");
@@ -59,7 +68,7 @@ fn a_response_is_read_back_as_it_was_with_its_decoded_length() {
 fn the_index_points_at_the_record() {
     let dir = tempfile::tempdir().unwrap();
     let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
-    let place = archive.append(&packed(b"<p>one"), MORNING).unwrap();
+    let place = write(&mut archive, &packed(b"<p>one"));
     let index = fs::read_to_string(dir.path().join("tidewatch-00001.cdxj")).unwrap();
     let json = index.strip_prefix("https://(example,a,)/ 20261116093000 ").unwrap();
     assert!(json.contains(&format!("\"offset\":\"{}\"", place.offset)), "{json}");
@@ -80,7 +89,7 @@ fn a_body_seen_before_is_named_and_not_written_again() {
         Exchange { revisit: Some(earlier), ..exchange(url, "https://(example,a,)/", &body) };
     let dir = tempfile::tempdir().unwrap();
     let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
-    let place = archive.append(&Packed::new(&again, 6), MORNING).unwrap();
+    let place = write(&mut archive, &Packed::new(&again, 6));
     let record = read_at(&archive.path(1), place.offset).unwrap();
     assert_eq!(record.kind(), "revisit");
     assert!(record.message().1.is_empty());
@@ -93,13 +102,12 @@ fn a_body_seen_before_is_named_and_not_written_again() {
 fn a_file_that_is_large_enough_is_followed_by_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let mut archive = Archive::open(dir.path(), 2_000, MORNING, None).unwrap();
-    let files: Vec<u32> =
-        (0..20).map(|_| archive.append(&packed(b"<p>one"), MORNING).unwrap().file).collect();
+    let files: Vec<u32> = (0..20).map(|_| write(&mut archive, &packed(b"<p>one")).file).collect();
     assert!(files.last() > Some(&3), "{files:?}");
-    let last = *files.last().unwrap();
+    let (last, _) = archive.end();
     drop(archive);
     let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
-    assert_eq!(archive.append(&packed(b"<p>one"), MORNING).unwrap().file, last, "it goes on");
+    assert_eq!(write(&mut archive, &packed(b"<p>one")).file, last, "it goes on");
     let index = fs::read_to_string(dir.path().join("tidewatch-00001.cdxj")).unwrap();
     assert!(index.lines().is_sorted());
 }
@@ -115,7 +123,7 @@ proptest! {
         let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
         let mut ends = vec![None];
         for number in 0..5 {
-            archive.append(&packed(format!("<p>{number}").as_bytes()), MORNING).unwrap();
+            write(&mut archive, &packed(format!("<p>{number}").as_bytes()));
             ends.push(Some(archive.end()));
         }
         drop(archive);
@@ -128,7 +136,7 @@ proptest! {
         let is_there = |end: &&Option<(u32, u64)>| end.is_none_or(|(_, end)| end <= cut as u64);
         let synced = *ends.iter().rfind(is_there).unwrap();
         let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, synced).unwrap();
-        archive.append(&packed(b"<p>after"), MORNING).unwrap();
+        write(&mut archive, &packed(b"<p>after"));
         let verdict = check(&path).unwrap();
         prop_assert!(verdict.is_good(), "{:?}", verdict.faults);
         prop_assert_eq!(verdict.records, kept.max(1) + 3);

@@ -66,7 +66,7 @@ struct Addresses {
 
 impl Addresses {
     fn of(store: &Store) -> Result<Self> {
-        let origins = store.tables().hosts().map(|row| Ok(row?.1.origin));
+        let origins = store.tables()?.hosts().map(|row| Ok(row?.1.origin));
         Ok(Addresses { origins: origins.collect::<Result<_>>()? })
     }
 
@@ -110,9 +110,9 @@ fn pages(store: &Store, path: &Path) -> Result<()> {
             ("archive_offset", Kind::Whole),
         ],
     )?;
-    for row in store.tables().pages_from(PageId(0)) {
+    for row in store.tables()?.pages_from(PageId(0)) {
         let (page, row) = row?;
-        let copy = store.tables().copy(page)?;
+        let copy = store.tables()?.copy(page)?;
         let copy = copy.as_ref();
         sheet.row(&[
             Cell::from(u64::from(page.0)),
@@ -137,7 +137,7 @@ fn pages(store: &Store, path: &Path) -> Result<()> {
 
 fn links(store: &Store, path: &Path) -> Result<()> {
     let mut sheet = sheet(path, &[("source", Kind::Whole), ("page", Kind::Whole)])?;
-    for row in store.tables().copies() {
+    for row in store.tables()?.copies() {
         let (source, copy) = row?;
         for page in copy.links {
             sheet.row(&[Cell::from(u64::from(source.0)), Cell::from(u64::from(page.0))])?;
@@ -158,7 +158,7 @@ fn observations(store: &Store, path: &Path) -> Result<()> {
             ("outcome", Kind::Text),
         ],
     )?;
-    for input in store.tape(0) {
+    for input in store.tape(0)? {
         let Input::Fetched(fetched) = input? else { continue };
         let (changed, last_modified, outcome) = match fetched.outcome {
             Came::Content { changed, last_modified, .. } => {

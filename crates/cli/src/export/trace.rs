@@ -17,9 +17,9 @@ use super::Addresses;
 /// Plays the tape into a trace.
 pub(super) fn build(store: &Store) -> Result<Trace> {
     let addresses = Addresses::of(store)?;
-    let mut rows = store.tables().pages_from(PageId(0));
+    let mut rows = store.tables()?.pages_from(PageId(0));
     let mut web = Seen::default();
-    for input in store.tape(0) {
+    for input in store.tape(0)? {
         let input = input?;
         web.end = web.end.max(input.at().unwrap_or(web.end));
         match input {

@@ -5,25 +5,19 @@
 //! there for `warcio check`.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tidewatch_archive::{check, read_at};
-use tidewatch_store::{Memory, Store};
+use tidewatch_testing::living::size;
 use tidewatch_web::Served;
 
-use crate::living::Living;
+use crate::living::{Living, all_readable};
 
 /// The crawler must be ready again this long after it was started.
 const READY: Duration = Duration::from_secs(5);
 /// Requests under way at once, as the settings say.
 const IN_FLIGHT: usize = 32;
-
-fn size(name: &str, usual: usize) -> usize {
-    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
-}
 
 /// Moments that no clock chooses.
 struct Dice(u64);
@@ -92,25 +86,7 @@ fn what_was_reported_stored_survives_kill_9() {
         stored.extend(lines);
     }
     let dir = living.path("crawl");
-    let store = Store::open(&dir, Memory::default()).unwrap();
-    for url in &stored {
-        let page = store.page_of(url).unwrap().unwrap_or_else(|| panic!("{url} is not known"));
-        let copy = store.tables().copy(page).unwrap();
-        let place = copy.unwrap_or_else(|| panic!("{url} has no copy")).place;
-        let file = dir.join(format!("archive/tidewatch-{:05}.warc.gz", place.file));
-        let record = read_at(&file, place.offset).unwrap();
-        assert_eq!(record.field("WARC-Target-URI"), Some(url.as_str()));
-    }
-    for file in fs::read_dir(dir.join("archive")).unwrap() {
-        let path = file.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "gz") {
-            // What the last kill tore off is cut when the archive is opened next.
-            let verdict = check(&path).unwrap();
-            let is_torn = |fault: &String| fault.contains("byte");
-            assert!(verdict.faults.len() <= 1 && verdict.faults.iter().all(is_torn));
-        }
-    }
-    drop(store);
+    all_readable(&dir, &stored);
     let again = fetched_again(&living);
     let requests = living.server.log().counters().requests;
     eprintln!(

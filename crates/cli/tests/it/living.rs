@@ -1,13 +1,12 @@
 //! A living web for the built command: served here, found through a file of hosts.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
 
-use tidewatch_core::Span;
-use tidewatch_lab::generate::renewal;
-use tidewatch_web::{Accelerated, Habits, Limits, Server, ServerOptions, Site};
+use tidewatch_archive::{check, read_at};
+use tidewatch_store::{Memory, Store};
+use tidewatch_testing::living;
+use tidewatch_web::{Habits, Server};
 use tokio::runtime::Runtime;
 
 use crate::tool::Folder;
@@ -22,28 +21,9 @@ pub(crate) struct Living {
 impl Living {
     /// Hosts with as many pages each; the crawler may ask each ten times a second.
     pub(crate) fn serve(hosts: usize, pages_each: usize) -> Living {
-        let config = renewal::Config {
-            pages: hosts * pages_each,
-            hosts,
-            host_exponent: 0.0,
-            duration: Span::MINUTE.times(10),
-            ..renewal::Config::default()
-        };
-        let trace = renewal::generate(&config, 5).trace;
-        let site = Arc::new(Site::new(trace, 5, Habits::faultless()).unwrap());
         let runtime = Runtime::new().unwrap();
-        let limits = Limits {
-            connections: 4 * hosts + 64,
-            listeners: hosts,
-            idle: Duration::from_mins(2),
-            log: 1_000_000,
-            ..Limits::default()
-        };
-        let options = ServerOptions { limits, ..ServerOptions::default() };
-        let server = {
-            let _inside = runtime.enter();
-            Server::start(site, Accelerated::new(Instant::now(), 1.0), &options).unwrap()
-        };
+        let web = living::web(hosts, hosts * pages_each);
+        let server = living::serve(&runtime, &web, 5, Habits::faultless());
         let folder = Folder::with(&[]);
         let living = Living { folder, server, _runtime: runtime };
         living.write_files();
@@ -69,5 +49,28 @@ impl Living {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+}
+
+/// Fails unless every address that was reported stored is known, has a copy, and that is in the
+/// archive, which is whole but for what a kill tore off.
+pub(crate) fn all_readable<'u>(dir: &Path, stored: impl IntoIterator<Item = &'u String>) {
+    let store = Store::open(dir, Memory::default()).unwrap();
+    for url in stored {
+        let page = store.page_of(url).unwrap().unwrap_or_else(|| panic!("{url} is not known"));
+        let copy = store.tables().unwrap().copy(page).unwrap();
+        let place = copy.unwrap_or_else(|| panic!("{url} has no copy")).place;
+        let file = dir.join(format!("archive/tidewatch-{:05}.warc.gz", place.file));
+        let record = read_at(&file, place.offset).unwrap();
+        assert_eq!(record.field("WARC-Target-URI"), Some(url.as_str()));
+    }
+    for file in std::fs::read_dir(dir.join("archive")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "gz") {
+            // What the last kill tore off is cut when the archive is opened next.
+            let verdict = check(&path).unwrap();
+            let is_torn = |fault: &String| fault.contains("byte");
+            assert!(verdict.faults.len() <= 1 && verdict.faults.iter().all(is_torn));
+        }
     }
 }

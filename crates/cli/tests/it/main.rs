@@ -6,6 +6,7 @@ mod bad_tables;
 mod bad_traces;
 mod crawls;
 mod diff;
+mod disk;
 mod golden;
 mod kill;
 mod lab;

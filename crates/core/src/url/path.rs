@@ -20,6 +20,21 @@ pub(super) fn push_normal(out: &mut String, path: &str) {
     }
 }
 
+/// Whether a reference is a path from the root in its normal form, which no parser would change:
+/// no query, no fragment, and no segment that begins with a dot.
+pub(super) fn is_plain_reference(reference: &str) -> bool {
+    let mut previous = b'/';
+    let mut bytes = reference.bytes();
+    bytes.next() == Some(b'/')
+        && bytes.all(|byte| {
+            let odd = matches!(byte, b';' | b'?')
+                || (previous == b'/' && matches!(byte, b'/' | b'.'))
+                || !percent::is_plain(byte);
+            previous = byte;
+            !odd
+        })
+}
+
 /// A quick test that holds for most paths; the slow way gives the same result.
 fn is_normal(path: &str) -> bool {
     let mut previous = 0;

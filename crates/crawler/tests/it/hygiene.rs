@@ -61,13 +61,13 @@ fn soft_404s_and_duplicates_are_left_out_and_counted() {
     assert!(dropped["soft-404"] >= u64::from(LINKED - 20), "{dropped:?}");
     for page in REAL..LINKED {
         let page = wary.store().page_of(url(0, page).as_str()).unwrap().unwrap();
-        assert!(wary.store().tables().copy(page).unwrap().is_none());
+        assert!(wary.store().tables().unwrap().copy(page).unwrap().is_none());
     }
     // What the host says where there is no page is known after a restart too.
     drop(wary);
     let at = START + (Span::SECOND.times(200)).as_micros().cast_signed();
     let wary = Crawl::open(dir.path(), Config { probe_pages: 20, ..config() }, at).unwrap();
-    let row = wary.store().tables().hosts().next().unwrap().unwrap().1;
+    let row = wary.store().tables().unwrap().hosts().next().unwrap().unwrap().1;
     assert!(row.absent.is_some() && row.robots.is_some(), "{row:?}");
 }
 

@@ -3,45 +3,23 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_crawler::{Config, Crawl, Net, Watch};
 use tidewatch_fetch::Hosts;
 use tidewatch_lab::generate::renewal;
-use tidewatch_web::{Accelerated, Habits, Limits, Server, ServerOptions, Site};
+use tidewatch_testing::living;
+pub(crate) use tidewatch_testing::living::size;
+use tidewatch_web::{Habits, Server};
 use tokio::runtime::Runtime;
 
-/// A number from the environment: tests are small, and larger by hand.
-pub(crate) fn size(name: &str, usual: usize) -> usize {
-    let given = std::env::var(name).ok();
-    given.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
-}
-
-/// A web of pages on hosts of equal size, each with an address of its own, on real time.
+/// A web whose pages change several times while a test runs.
 pub(crate) fn serve(runtime: &Runtime, hosts: usize, pages: usize, habits: Habits) -> Server {
-    let config = renewal::Config {
-        pages,
-        hosts,
-        host_exponent: 0.0,
-        duration: Span::MINUTE.times(10),
-        rates: renewal::Rates::Gamma { mean_per_day: 4_000.0, squared_cv: 4.6 },
-        ..renewal::Config::default()
-    };
-    let trace = renewal::generate(&config, 3).trace;
-    let site = Arc::new(Site::new(trace, 3, habits).unwrap());
-    let _inside = runtime.enter();
-    let limits = Limits {
-        connections: 4 * hosts + 64,
-        listeners: hosts,
-        // A client may keep its connection while it waits for its turn.
-        idle: Duration::from_mins(2),
-        log: 1_000_000,
-        ..Limits::default()
-    };
-    let options = ServerOptions { limits, ..ServerOptions::default() };
-    Server::start(site, Accelerated::new(Instant::now(), 1.0), &options).unwrap()
+    let rates = renewal::Rates::Gamma { mean_per_day: 4_000.0, squared_cv: 4.6 };
+    let web = renewal::Config { rates, ..living::web(hosts, pages) };
+    living::serve(runtime, &web, 3, habits)
 }
 
 /// The names of a web, with other addresses for some.

@@ -57,6 +57,7 @@ fn pack(url: &CanonicalUrl, body: &[u8]) -> Packed {
         request_head: b"GET / HTTP/1.1",
         response_head: b"HTTP/1.1 200 OK\r\nContent-Type: text/html",
         body,
+        digest: digest(body),
         media_type: "text/html",
         status: 200,
         truncated: None,
@@ -150,7 +151,7 @@ fn a_crawl_finds_every_page_it_may_and_keeps_each_readable() {
     assert_eq!(pages.len(), (HOSTS * PAGES) as usize, "every page of every host");
     let archive = dir.path().join("archive/tidewatch-00001.warc.gz");
     for page in pages {
-        let copy = crawl.store().tables().copy(page).unwrap().unwrap();
+        let copy = crawl.store().tables().unwrap().copy(page).unwrap().unwrap();
         let record = read_at(&archive, copy.place.offset).unwrap();
         let number = record.field("WARC-Target-URI").unwrap().rsplit('/').next().unwrap();
         assert_eq!(record.message().1, number.as_bytes(), "{page:?}");
@@ -176,7 +177,10 @@ fn a_crawl_that_is_stopped_and_one_that_is_not_know_the_same() {
     assert!(first > 0 && stored.len() > first, "it goes on");
     let crawl = open(dir.path(), seconds(120));
     for page in &stored {
-        assert!(crawl.store().tables().copy(*page).unwrap().is_some(), "{page:?} is still there");
+        assert!(
+            crawl.store().tables().unwrap().copy(*page).unwrap().is_some(),
+            "{page:?} is still there"
+        );
     }
     assert_eq!(crawl.store().pages(), HOSTS * PAGES);
     assert_eq!(crawl.tally().all_fetches(), stored.len() as u64);
@@ -251,6 +255,44 @@ fn a_clock_that_was_set_back_does_not_stop_a_crawl() {
     let begin = crawl.time(an_hour_ago);
     assert!(begin >= seconds(29), "time goes on from {begin}");
     assert!(!run(&mut crawl, begin, begin + Span::SECOND.times(30)).is_empty());
+}
+
+#[test]
+fn a_chain_of_redirects_without_end_is_left_after_ten() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    let onward = |job: &Job, now: Time| {
+        let Job::Page { host, page, url: from, .. } = job else { return answer(job, now) };
+        let number: u32 = from.path().rsplit('/').next().unwrap().parse().unwrap();
+        let came = Came::Moved { to: url(0, number + 1), for_good: true };
+        let (host, page, status) = (*host, *page, Some(301));
+        let (body_bytes, packed, unix_micros, took) = (0, None, START, TOOK);
+        Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took }
+    };
+    run_on(&mut crawl, Time::ZERO, seconds(60), onward);
+    let tally = crawl.tally();
+    assert_eq!(tally.reasons["redirect"], 10);
+    assert!(tally.reasons["too-many-redirects"] >= 1, "{:?}", tally.reasons);
+    assert_eq!(crawl.store().pages(), 11, "no more became known");
+}
+
+#[test]
+fn looking_at_a_crawl_leaves_its_archive_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    run(&mut crawl, Time::ZERO, seconds(10));
+    crawl.sync().unwrap();
+    drop(crawl);
+    let path = dir.path().join("archive/tidewatch-00001.warc.gz");
+    let whole = std::fs::read(&path).unwrap();
+    let torn = [&whole[..], &whole[..100]].concat();
+    std::fs::write(&path, &torn).unwrap();
+    drop(Crawl::look(dir.path(), START).unwrap());
+    assert_eq!(std::fs::read(&path).unwrap(), torn, "looked at");
+    drop(open(dir.path(), seconds(10)));
+    assert_eq!(std::fs::read(&path).unwrap(), whole, "opened to go on");
 }
 
 #[test]

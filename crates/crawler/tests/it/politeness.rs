@@ -59,7 +59,10 @@ fn servers_see_a_polite_crawler_that_goes_on_after_every_stop() {
     }
     let crawl = living::open(dir.path(), &config);
     for page in &stored.0 {
-        assert!(crawl.store().tables().copy(*page).unwrap().is_some(), "{page:?} was stored");
+        assert!(
+            crawl.store().tables().unwrap().copy(*page).unwrap().is_some(),
+            "{page:?} was stored"
+        );
     }
     let faults = judge(&server);
     eprintln!("{fetches} fetches from {hosts} hosts in {:.1?}: {faults:#?}", began.elapsed());

@@ -22,6 +22,8 @@ use self::reference::{Raw, RawForm, collapse, refresh, words};
 
 /// Links kept of one page.
 pub const MAX_LINKS: usize = 1000;
+/// Links that there is room for at once.
+const USUAL_LINKS: usize = 64;
 /// Forms kept of one page.
 pub const MAX_FORMS: usize = 32;
 /// Fields kept of one form.
@@ -45,7 +47,9 @@ pub struct Links {
     forms: Vec<RawForm>,
     open_form: bool,
     /// The link whose anchor is being read.
-    anchor: Option<(usize, String)>,
+    anchor: Option<usize>,
+    /// What was read of it so far.
+    anchor_text: String,
     in_title: bool,
     svg_depth: u32,
     regions: Vec<Name>,
@@ -69,6 +73,9 @@ impl Links {
             self.is_cut = true;
             return None;
         }
+        if self.found.is_empty() {
+            self.found.reserve(USUAL_LINKS);
+        }
         let rel = tag.value("rel").map(|rel| Rel::of(&rel)).unwrap_or_default();
         let region = self.regions.last().map_or(Region::Other, |name| Region::of(*name));
         let href = href.trim().to_owned();
@@ -77,22 +84,23 @@ impl Links {
     }
 
     fn end_anchor(&mut self) {
-        if let Some((at, text)) = self.anchor.take() {
-            self.found[at].anchor = collapse(&text);
+        if let Some(at) = self.anchor.take() {
+            self.found[at].anchor = collapse(&self.anchor_text);
+            self.anchor_text.clear();
         }
     }
 
     fn open_anchor(&mut self, tag: &Tag<'_>) {
         self.end_anchor();
         if let Some(at) = self.push(tag, "href", LinkKind::Anchor) {
-            self.anchor = (!tag.is_leaf).then(|| (at, String::new()));
+            self.anchor = (!tag.is_leaf).then_some(at);
         }
     }
 
     fn gather(&mut self, text: &str) {
-        let into = match (&mut self.anchor, &mut self.title) {
+        let into = match (self.anchor, &mut self.title) {
             (_, Some(title)) if self.in_title => title,
-            (Some((_, anchor)), _) => anchor,
+            (Some(_), _) => &mut self.anchor_text,
             _ => return,
         };
         // White space is collapsed in the end, so keep some more than will be shown.

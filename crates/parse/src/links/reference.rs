@@ -38,7 +38,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// The text with runs of white space as one blank, cut to [`MAX_TEXT_BYTES`].
 pub(super) fn collapse(text: &str) -> String {
-    let mut collapsed = String::new();
+    let mut collapsed = String::with_capacity(text.len().min(MAX_TEXT_BYTES));
     for word in text.split_whitespace() {
         if collapsed.len() + word.len() >= MAX_TEXT_BYTES {
             let room = MAX_TEXT_BYTES.saturating_sub(collapsed.len() + 1);

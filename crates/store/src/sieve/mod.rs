@@ -2,10 +2,11 @@
 //!
 //! Every link of every page asks this, so it must answer from little memory
 //! however many URLs are known. Recent fingerprints lie in a table in memory;
-//! when that is full it is written out as a sorted run ([`run`]), and runs of
-//! like size are merged in the background, so that a few remain: Mercator's
-//! and IRLbot's idea, with immediate answers. A look-up costs one block of each
-//! run at most, and the links of a page are looked up in order.
+//! they are written out as sorted runs ([`run`]), and runs of like size are
+//! merged in the background, so that a few remain: Mercator's and IRLbot's idea,
+//! with immediate answers. When the table is full its older half, written out by
+//! then, is forgotten. A look-up in the runs costs one block of each at most; what
+//! was found there last is kept ([`Found`]), because pages of a site share links.
 //!
 //! Fingerprints have 96 bits: among 10⁹ URLs two of them agree with a chance of
 //! 6·10⁻¹², which is what "exact" means here.
@@ -19,6 +20,7 @@ mod manifest;
 mod merge;
 mod run;
 
+use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -55,12 +57,42 @@ struct Entry {
 /// has on average between two doublings.
 const MEMORY_PER_ENTRY: usize = 28;
 
+/// Entries that [`Found`] keeps: links of a few thousand sites' menus, in 2 MB.
+const MOST_FOUND: usize = 1 << 16;
+
+/// What look-ups in the runs found last: an entry has one place, and gives way to the next there.
+struct Found(Box<[Cell<Option<Entry>>]>);
+
+impl Found {
+    fn place(&self, fingerprint: Fingerprint) -> &Cell<Option<Entry>> {
+        &self.0[fingerprint.key as usize % MOST_FOUND]
+    }
+
+    fn get(&self, fingerprint: Fingerprint) -> Option<PageId> {
+        let entry = self.place(fingerprint).get()?;
+        (entry.fingerprint == fingerprint).then_some(entry.page)
+    }
+
+    fn keep(&self, entry: Entry) {
+        self.place(entry.fingerprint).set(Some(entry));
+    }
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Found(vec![Cell::new(None); MOST_FOUND].into_boxed_slice())
+    }
+}
+
 /// The set of seen URLs.
-#[derive(Debug)]
 pub struct Sieve {
     dir: PathBuf,
+    /// The newest pages: all from `covers` on, and some before.
     recent: FxHashMap<Fingerprint, PageId>,
     most_recent: usize,
+    /// The page after the newest.
+    next: PageId,
+    found: Found,
     runs: Vec<Run>,
     covers: PageId,
     serial: u64,
@@ -84,7 +116,9 @@ impl Sieve {
         Ok(Sieve {
             dir: dir.to_owned(),
             recent: FxHashMap::default(),
-            most_recent: (memory / MEMORY_PER_ENTRY).max(1),
+            most_recent: (memory / MEMORY_PER_ENTRY).max(2),
+            next: covers,
+            found: Found::default(),
             runs,
             covers,
             serial: manifest.serial,
@@ -99,7 +133,8 @@ impl Sieve {
 
     /// URLs known.
     pub fn len(&self) -> u64 {
-        self.recent.len() as u64 + self.runs.iter().map(Run::len).sum::<u64>()
+        let unwritten = u64::from(self.next.0 - self.covers.0);
+        unwritten + self.runs.iter().map(Run::len).sum::<u64>()
     }
 
     /// Whether no URL is known.
@@ -112,16 +147,21 @@ impl Sieve {
         if let Some(&page) = self.recent.get(&fingerprint) {
             return Ok(Some(page));
         }
+        if let Some(page) = self.found.get(fingerprint) {
+            return Ok(Some(page));
+        }
         for run in self.runs.iter().rev() {
             if let Some(page) = run.get(fingerprint)? {
+                self.found.keep(Entry { fingerprint, page });
                 return Ok(Some(page));
             }
         }
         Ok(None)
     }
 
-    /// Adds a URL that has not been seen.
+    /// Adds a URL that has not been seen, as the next page.
     pub fn add(&mut self, fingerprint: Fingerprint, page: PageId) {
+        self.next = PageId(page.0 + 1);
         self.recent.insert(fingerprint, page);
     }
 
@@ -134,24 +174,32 @@ impl Sieve {
     /// those that the table of pages is certain to have after a crash.
     pub fn spill(&mut self, stored: PageId) -> io::Result<()> {
         self.finish_merge(false)?;
-        let is_stored = |page: PageId| page < stored;
+        let is_written = self.covers..stored;
         let mut entries: Vec<Entry> = self
             .recent
             .iter()
-            .filter(|&(_, &page)| is_stored(page))
+            .filter(|&(_, page)| is_written.contains(page))
             .map(|(&fingerprint, &page)| Entry { fingerprint, page })
             .collect();
-        if entries.is_empty() {
-            return Ok(());
+        if !entries.is_empty() {
+            entries.sort_unstable();
+            let path = self.next_path();
+            self.runs.push(Run::write(&path, entries.into_iter().map(Ok))?);
+            self.covers = stored;
+            self.write_manifest()?;
+            self.start_merge();
         }
-        entries.sort_unstable();
-        let path = self.next_path();
-        self.runs.push(Run::write(&path, entries.into_iter().map(Ok))?);
-        self.covers = stored;
-        self.write_manifest()?;
-        self.recent.retain(|_, page| !is_stored(*page));
-        self.start_merge();
+        if self.is_full() {
+            self.forget_older_half();
+        }
         Ok(())
+    }
+
+    /// Forgets pages that the runs have, except the newest.
+    fn forget_older_half(&mut self) {
+        let newest = PageId(self.next.0.saturating_sub(self.most_recent as u32 / 2));
+        let from = self.covers.min(newest);
+        self.recent.retain(|_, page| *page >= from);
     }
 
     /// Waits for a merge under way.

@@ -20,7 +20,7 @@ fn add_page(store: &mut Store, batch: &mut Batch, number: u32) -> PageId {
     let host = store.host_of("https://a.example");
     let host = host.unwrap_or_else(|| store.add_host(self::host("https://a.example"), batch));
     let path = format!("/{number}");
-    let row = PageRow { host, path: path.clone(), depth: 1, via: None, is_source: false };
+    let row = PageRow { host, path: path.clone(), depth: 1, hops: 0, via: None, is_source: false };
     store.add_page(&format!("https://a.example{path}"), row, batch).unwrap()
 }
 
@@ -37,20 +37,34 @@ fn what_was_committed_is_there_again() {
     batch.tape.push(Input::Host);
     batch.tape.push(Input::Resumed { at: Time::ZERO });
     batch.meta.insert("epoch".into(), vec![1, 2, 3]);
-    store.tables().commit(&batch).unwrap();
-    store.tables().commit(&Batch { tape: vec![Input::Host], ..Batch::default() }).unwrap();
-    store.tables().sync().unwrap();
+    store.commit(&batch).unwrap();
+    store.commit(&Batch { tape: vec![Input::Host], ..Batch::default() }).unwrap();
+    store.sync().unwrap();
     drop(store);
 
     let store = open(dir.path());
     assert_eq!((store.pages(), store.hosts()), (100, 1));
     assert_eq!(store.page_of("https://a.example/42").unwrap(), Some(PageId(42)));
     assert_eq!(store.page_of("https://a.example/100").unwrap(), None);
-    assert_eq!(store.tables().copy(PageId(7)).unwrap(), Some(copy));
-    assert_eq!(store.tables().host(HostId(0)).unwrap(), Some(host("https://a.example")));
-    assert_eq!(store.tables().meta("epoch").unwrap(), Some(vec![1, 2, 3]));
-    let tape: Result<Vec<Input>, _> = store.tape(0).collect();
+    assert_eq!(store.tables().unwrap().copy(PageId(7)).unwrap(), Some(copy));
+    assert_eq!(store.tables().unwrap().host(HostId(0)).unwrap(), Some(host("https://a.example")));
+    assert_eq!(store.tables().unwrap().meta("epoch").unwrap(), Some(vec![1, 2, 3]));
+    let tape: Result<Vec<Input>, _> = store.tape(0).unwrap().collect();
     assert_eq!(tape.unwrap(), [Input::Host, Input::Resumed { at: Time::ZERO }, Input::Host]);
+}
+
+#[test]
+fn a_batch_that_is_committed_again_is_there_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let batch = |inputs: usize| Batch { tape: vec![Input::Host; inputs], ..Batch::default() };
+    store.commit(&batch(1)).unwrap();
+    let inputs = |store: &Store| store.tape(0).unwrap().count();
+    assert_eq!((inputs(&store), store.next_tape()), (1, 1));
+    drop(store);
+    let mut store = open(dir.path());
+    store.commit(&batch(2)).unwrap();
+    assert_eq!((inputs(&store), store.next_tape()), (3, 2));
 }
 
 #[test]
@@ -74,8 +88,8 @@ fn a_sieve_smaller_than_the_crawl_spills_and_still_knows_every_page() {
         for number in round * 100..(round + 1) * 100 {
             add_page(&mut store, &mut batch, number);
         }
-        store.tables().commit(&batch).unwrap();
-        store.note_committed(PageId((round + 1) * 100));
+        store.commit(&batch).unwrap();
+        store.tidy().unwrap();
     }
     assert!(fs::read_dir(dir.path().join("sieve")).unwrap().count() > 1, "runs were written");
     store.settle().unwrap();

@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::{Request, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use lol_html::{HtmlRewriter, Settings, element};
+use tidewatch_speed::{numbers, pages_of};
 use tokio::net::TcpStream;
 
 fn links(body: &[u8]) -> Vec<String> {
@@ -50,16 +51,6 @@ async fn crawl(host: String) -> usize {
 
 #[tokio::main]
 async fn main() {
-    let mut args = std::env::args().skip(1);
-    let port = args.next().expect("a port");
-    let hosts: usize = args.next().and_then(|n| n.parse().ok()).expect("a number of hosts");
-    let mut tasks = tokio::task::JoinSet::new();
-    for host in 1..=hosts {
-        tasks.spawn(crawl(format!("127.0.1.{host}:{port}")));
-    }
-    let mut pages = 0;
-    while let Some(done) = tasks.join_next().await {
-        pages += done.expect("no panic");
-    }
-    println!("{pages}");
+    let [port, hosts] = numbers("bare PORT HOSTS");
+    println!("{}", pages_of(port, hosts, crawl).await);
 }

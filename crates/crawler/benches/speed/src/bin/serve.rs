@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, body::Incoming};
 use hyper_util::rt::TokioIo;
+use tidewatch_speed::numbers;
 use tokio::net::TcpListener;
 
 const BYTES: usize = 26_000;
@@ -61,16 +62,11 @@ fn reply(path: &str, pages: &[Bytes]) -> Response<Full<Bytes>> {
 
 #[tokio::main]
 async fn main() {
-    let number = |at: usize| std::env::args().nth(at).and_then(|n| n.parse::<usize>().ok());
-    let (Some(port), Some(hosts), Some(count)) = (number(1), number(2), number(3)) else {
-        eprintln!("usage: serve PORT HOSTS PAGES");
-        return;
-    };
+    let [port, hosts, count] = numbers("serve PORT HOSTS PAGES");
     let pages: Arc<Vec<Bytes>> = Arc::new((0..count).map(|n| page(n, count).into()).collect());
     let mut tasks = tokio::task::JoinSet::new();
     for host in 1..=hosts {
-        let at = ([127, 0, 1, host as u8], port as u16);
-        let listener = TcpListener::bind(std::net::SocketAddr::from(at)).await.expect("a port");
+        let listener = TcpListener::bind(tidewatch_speed::host(host, port)).await.expect("a port");
         let pages = pages.clone();
         tasks.spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {

@@ -1,0 +1,38 @@
+//! A living web on loopback, for tests that judge a crawler from the server's side.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidewatch_core::Span;
+use tidewatch_lab::generate::renewal;
+use tidewatch_web::{Accelerated, Habits, Limits, Server, ServerOptions, Site};
+use tokio::runtime::Runtime;
+
+/// A number from the environment: tests are small, and larger by hand.
+pub fn size(name: &str, usual: usize) -> usize {
+    let given = std::env::var(name).ok();
+    given.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
+}
+
+/// A web of pages on hosts of equal size that lives for ten minutes.
+pub fn web(hosts: usize, pages: usize) -> renewal::Config {
+    let duration = Span::MINUTE.times(10);
+    renewal::Config { pages, hosts, host_exponent: 0.0, duration, ..renewal::Config::default() }
+}
+
+/// Serves a web on real time, each host with an address of its own.
+pub fn serve(runtime: &Runtime, web: &renewal::Config, seed: u64, habits: Habits) -> Server {
+    let trace = renewal::generate(web, seed).trace;
+    let site = Arc::new(Site::new(trace, seed, habits).unwrap());
+    let limits = Limits {
+        connections: 4 * web.hosts + 64,
+        listeners: web.hosts,
+        // A client may keep its connection while it waits for its turn.
+        idle: Duration::from_mins(2),
+        log: 1_000_000,
+        ..Limits::default()
+    };
+    let options = ServerOptions { limits, ..ServerOptions::default() };
+    let _inside = runtime.enter();
+    Server::start(site, Accelerated::new(Instant::now(), 1.0), &options).unwrap()
+}
