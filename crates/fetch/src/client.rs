@@ -1,36 +1,26 @@
-//! Fetching: exchanges, redirects, limits.
+//! Fetching: exchanges one after the other, as redirects lead.
+//!
+//! An exchange sends a request ([`send`]) over a connection that was kept ([`idle`]) or a new one,
+//! and reads the answer ([`receive`]).
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+mod idle;
+mod receive;
+mod send;
+
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
-use hyper::{
-    body::Incoming,
-    header::{self, HeaderMap, HeaderName, HeaderValue},
-};
+use hyper::header::{self, HeaderValue};
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use crate::{
     AddressPolicy, CertificateDer, Dial, Dns, End, Failure, Fetched, Hop, Limits, Proxy, Purpose,
-    Request, Resolve, Response, Tcp,
-    coding::{Body, codings},
-    connect::{self, Connection, Connector, Sender},
+    Request, Resolve, Tcp,
+    connect::{self, Connector},
 };
 
-/// Idle connections kept open, all origins together.
-const MAX_IDLE: usize = 1024;
-
-/// How long an idle connection is kept where others want its place. So long that its
-/// host's next request is not about to come: a server must not see a new connection
-/// before it has seen the end of the old one.
-const IDLE_KEPT: Duration = Duration::from_mins(5);
-
-/// Bytes kept of a redirect's body.
-const REDIRECT_BODY_BYTES: usize = 16 * 1024;
+use self::{idle::Idle, send::request_head};
 
 /// Bytes of a replayed answer that are on their way at a time.
 const REPLAY_BUFFER: usize = 16 * 1024;
@@ -78,7 +68,7 @@ pub fn user_agent(contact: &str) -> String {
 pub struct Fetcher {
     user_agent: HeaderValue,
     connector: Connector,
-    idle: Mutex<HashMap<String, (Connection, Instant)>>,
+    idle: Idle,
 }
 
 impl Fetcher {
@@ -105,7 +95,7 @@ impl Fetcher {
                 tls: Arc::new(connect::tls(&config.more_roots, config.http2)?),
                 limits: config.limits,
             },
-            idle: Mutex::default(),
+            idle: Idle::default(),
         })
     }
 
@@ -196,217 +186,6 @@ impl Fetcher {
         hop.first_byte = Some(started.elapsed());
         self.receive(hop, ask, connection, response).await
     }
-
-    /// Reads the answer into the hop and keeps the connection if it can be used again.
-    async fn receive(
-        &self,
-        hop: &mut Hop,
-        ask: &Request,
-        connection: Connection,
-        response: hyper::Response<Incoming>,
-    ) -> Result<(), Failure> {
-        let (parts, body) = response.into_parts();
-        let mut head = connection.tape.take();
-        if head.is_empty() {
-            head = synthetic_head(&parts);
-        }
-        let response = hop.response.insert(Response {
-            status: parts.status.as_u16(),
-            head,
-            headers: parts.headers,
-            body: Vec::new(),
-            wire_bytes: 0,
-            is_cut: false,
-        });
-        // HTTP/2 has no limit on the number of fields of its own.
-        if response.headers.len() > self.limits().headers {
-            return Err(Failure::HeadTooLarge);
-        }
-        let kept = self.body_limit(response, ask.purpose);
-        self.read(response, body, kept).await?;
-        // An answer from memory has no address and no connection to keep.
-        if !response.is_cut && hop.address.is_some() {
-            self.park(hop.url.origin(), connection);
-        }
-        Ok(())
-    }
-
-    /// Sends a request over an open connection, or a new one if there is none or it has died.
-    async fn send(
-        &self,
-        hop: &mut Hop,
-        headers: &HeaderMap,
-        started: Instant,
-    ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
-        if let Some(connection) = self.unpark(hop.url.origin()) {
-            hop.address = Some(connection.address);
-            match self.send_over(connection, &hop.url, headers).await {
-                // Servers close idle connections when they like; that is no answer.
-                Err(Failure::Incomplete) => {}
-                done => return done,
-            }
-        }
-        let connection = self.connector.connect(&hop.url).await?;
-        hop.connect = Some(started.elapsed());
-        hop.address = Some(connection.address);
-        self.send_over(connection, &hop.url, headers).await
-    }
-
-    async fn send_over(
-        &self,
-        mut connection: Connection,
-        url: &CanonicalUrl,
-        headers: &HeaderMap,
-    ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
-        let is_h2 = matches!(connection.sender, Sender::H2(_));
-        let target =
-            if is_h2 || connection.wants_whole_url { url.as_str() } else { url.path_and_query() };
-        let mut request = hyper::Request::new(Empty::<Bytes>::new());
-        *request.uri_mut() = target.parse().map_err(|_| Failure::Protocol {
-            why: "the URL cannot stand in a request".to_owned(),
-        })?;
-        *request.headers_mut() = headers.clone();
-        if let (true, Some(proxy)) = (connection.wants_whole_url, &self.connector.proxy)
-            && let Some(Ok(value)) = proxy.authorization.as_deref().map(HeaderValue::from_str)
-        {
-            request.headers_mut().insert(header::PROXY_AUTHORIZATION, value);
-        }
-        connection.tape.rewind(self.limits().head_bytes);
-        let sending = async {
-            match &mut connection.sender {
-                Sender::H1(sender) => {
-                    sender.ready().await?;
-                    sender.send_request(request).await
-                }
-                Sender::H2(sender) => {
-                    request.headers_mut().remove(header::HOST);
-                    sender.ready().await?;
-                    sender.send_request(request).await
-                }
-            }
-        };
-        let limit = self.limits().idle;
-        match tokio::time::timeout(limit, sending).await {
-            Ok(Ok(response)) => Ok((connection, response)),
-            Ok(Err(error)) => Err(Failure::of_hyper(&error)),
-            Err(_) => Err(Failure::IdleTimeout { limit }),
-        }
-    }
-
-    fn headers(&self, url: &CanonicalUrl, request: &Request, is_first: bool) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        let mut put = |name: HeaderName, value: &str| {
-            if let Ok(value) = HeaderValue::from_str(value) {
-                headers.insert(name, value);
-            }
-        };
-        let origin = url.origin();
-        put(header::HOST, origin.split_once("://").map_or(origin, |(_, host)| host));
-        put(
-            header::ACCEPT,
-            match request.purpose {
-                Purpose::Page => "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-                Purpose::Robots => "text/plain,*/*;q=0.8",
-                Purpose::Sitemap => "application/xml,text/xml,text/plain,*/*;q=0.8",
-            },
-        );
-        put(header::ACCEPT_ENCODING, "gzip, deflate, br, zstd");
-        match &request.held {
-            _ if !is_first => {}
-            held if held.etag.is_some() => {
-                put(header::IF_NONE_MATCH, held.etag.as_deref().unwrap_or_default());
-            }
-            held => {
-                if let Some(date) = &held.last_modified {
-                    put(header::IF_MODIFIED_SINCE, date);
-                }
-            }
-        }
-        headers.insert(header::USER_AGENT, self.user_agent.clone());
-        headers
-    }
-
-    fn body_limit(&self, response: &Response, purpose: Purpose) -> usize {
-        let limits = self.limits();
-        match purpose {
-            _ if is_redirect(response.status) => REDIRECT_BODY_BYTES,
-            Purpose::Robots => limits.robots_bytes,
-            Purpose::Sitemap => limits.sitemap_bytes,
-            Purpose::Page if response.is_html() => limits.html_bytes,
-            Purpose::Page => limits.other_bytes,
-        }
-    }
-
-    /// Reads and decodes a body until its end, its limit, or its failure.
-    async fn read(
-        &self,
-        response: &mut Response,
-        mut body: Incoming,
-        kept: usize,
-    ) -> Result<(), Failure> {
-        let names = response.headers.get_all(header::CONTENT_ENCODING).iter();
-        let names = names.map(|value| value.to_str().unwrap_or("unreadable"));
-        let codings = codings(names, self.limits().encodings)?;
-        let length = response.header("content-length").and_then(|length| length.parse().ok());
-        let mut decoding = Body::new(&codings, kept, length.unwrap_or(0))?;
-        let done = self.pour(response, &mut body, &mut decoding).await;
-        response.is_cut = decoding.is_cut();
-        response.body = decoding.take();
-        done
-    }
-
-    async fn pour(
-        &self,
-        response: &mut Response,
-        body: &mut Incoming,
-        decoding: &mut Body,
-    ) -> Result<(), Failure> {
-        let limits = self.limits();
-        let mut pace = Pace::new(limits);
-        loop {
-            let next = tokio::time::timeout(limits.idle, body.frame()).await;
-            let Some(frame) = next.map_err(|_| Failure::IdleTimeout { limit: limits.idle })? else {
-                return decoding.finish();
-            };
-            let frame = frame.map_err(|error| Failure::of_hyper(&error))?;
-            let Ok(data) = frame.into_data() else { continue };
-            response.wire_bytes += data.len() as u64;
-            pace.note(data.len())?;
-            if !decoding.push(&data)? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Keeps a connection for the next fetch from the same origin.
-    fn park(&self, origin: &str, connection: Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() >= MAX_IDLE {
-            idle.retain(|_, (connection, since)| {
-                connection.is_open() && since.elapsed() < IDLE_KEPT
-            });
-        }
-        if idle.len() < MAX_IDLE && connection.is_open() {
-            idle.insert(origin.to_owned(), (connection, Instant::now()));
-        }
-    }
-
-    fn unpark(&self, origin: &str) -> Option<Connection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // However old: one that is closed by the server is known to be, and one that is
-        // not must not be replaced by a second.
-        let (connection, _) = idle.remove(origin)?;
-        connection.is_open().then_some(connection)
-    }
-}
-
-impl Connection {
-    fn is_open(&self) -> bool {
-        match &self.sender {
-            Sender::H1(sender) => !sender.is_closed(),
-            Sender::H2(sender) => !sender.is_closed(),
-        }
-    }
 }
 
 impl Hop {
@@ -434,33 +213,6 @@ async fn speak(mut far: DuplexStream, answer: &[u8]) {
     }
 }
 
-/// Watches that bytes come fast enough.
-struct Pace<'a> {
-    limits: &'a Limits,
-    since: Instant,
-    bytes: u64,
-}
-
-impl<'a> Pace<'a> {
-    fn new(limits: &'a Limits) -> Self {
-        Self { limits, since: Instant::now(), bytes: 0 }
-    }
-
-    fn note(&mut self, bytes: usize) -> Result<(), Failure> {
-        self.bytes += bytes as u64;
-        let window = self.limits.slow_window;
-        if self.since.elapsed() < window {
-            return Ok(());
-        }
-        let min_bytes_per_s = self.limits.min_bytes_per_s;
-        if (self.bytes as f64) < min_bytes_per_s as f64 * self.since.elapsed().as_secs_f64() {
-            return Err(Failure::TooSlow { min_bytes_per_s, window });
-        }
-        *self = Self::new(self.limits);
-        Ok(())
-    }
-}
-
 fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
@@ -477,42 +229,4 @@ fn redirect(hop: &Hop) -> Result<Option<CanonicalUrl>, Failure> {
     let location = String::from_utf8_lossy(location.as_bytes());
     let base = Base::parse(hop.url.as_str()).map_err(Failure::RedirectRefused)?;
     base.join(&location).map(Some).map_err(Failure::RedirectRefused)
-}
-
-/// The head of a request as it goes over the wire in HTTP/1.1.
-fn request_head(url: &CanonicalUrl, headers: &HeaderMap) -> Vec<u8> {
-    let mut head = format!("GET {} HTTP/1.1\r\n", url.path_and_query()).into_bytes();
-    push_fields(&mut head, headers);
-    head
-}
-
-/// The head of an answer that came in a form other than lines.
-fn synthetic_head(parts: &hyper::http::response::Parts) -> Vec<u8> {
-    let mut line = String::new();
-    let reason = parts.status.canonical_reason().unwrap_or_default();
-    // Writing to a string cannot fail.
-    let _ = write!(line, "HTTP/1.1 {} {reason}\r\n", parts.status.as_u16());
-    let mut head = line.into_bytes();
-    push_fields(&mut head, &parts.headers);
-    head
-}
-
-fn push_fields(head: &mut Vec<u8>, headers: &HeaderMap) {
-    for (name, value) in headers {
-        head.extend_from_slice(title_case(name.as_str()).as_bytes());
-        head.extend_from_slice(b": ");
-        head.extend_from_slice(value.as_bytes());
-        head.extend_from_slice(b"\r\n");
-    }
-    head.extend_from_slice(b"\r\n");
-}
-
-fn title_case(name: &str) -> String {
-    let mut starts_word = true;
-    let upper = |c: char| {
-        let cased = if starts_word { c.to_ascii_uppercase() } else { c };
-        starts_word = c == '-';
-        cased
-    };
-    name.chars().map(upper).collect()
 }

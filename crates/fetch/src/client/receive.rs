@@ -1,0 +1,144 @@
+//! Reading an answer: its head as it came, its body decoded, within all limits.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use http_body_util::BodyExt;
+use hyper::{body::Incoming, header};
+
+use super::send::push_fields;
+use super::{Fetcher, is_redirect};
+use crate::{
+    Failure, Hop, Limits, Purpose, Request, Response,
+    coding::{Body, codings},
+    connect::Connection,
+};
+
+/// Bytes kept of a redirect's body.
+const REDIRECT_BODY_BYTES: usize = 16 * 1024;
+
+impl Fetcher {
+    /// Reads the answer into the hop and keeps the connection if it can be used again.
+    pub(super) async fn receive(
+        &self,
+        hop: &mut Hop,
+        ask: &Request,
+        connection: Connection,
+        response: hyper::Response<Incoming>,
+    ) -> Result<(), Failure> {
+        let (parts, body) = response.into_parts();
+        let mut head = connection.tape.take();
+        if head.is_empty() {
+            head = synthetic_head(&parts);
+        }
+        let response = hop.response.insert(Response {
+            status: parts.status.as_u16(),
+            head,
+            headers: parts.headers,
+            body: Vec::new(),
+            wire_bytes: 0,
+            is_cut: false,
+        });
+        // HTTP/2 has no limit on the number of fields of its own.
+        if response.headers.len() > self.limits().headers {
+            return Err(Failure::HeadTooLarge);
+        }
+        let kept = self.body_limit(response, ask.purpose);
+        self.read(response, body, kept).await?;
+        // An answer from memory has no address and no connection to keep.
+        if !response.is_cut && hop.address.is_some() {
+            self.idle.park(hop.url.origin(), connection);
+        }
+        Ok(())
+    }
+
+    fn body_limit(&self, response: &Response, purpose: Purpose) -> usize {
+        let limits = self.limits();
+        match purpose {
+            _ if is_redirect(response.status) => REDIRECT_BODY_BYTES,
+            Purpose::Robots => limits.robots_bytes,
+            Purpose::Sitemap => limits.sitemap_bytes,
+            Purpose::Page if response.is_html() => limits.html_bytes,
+            Purpose::Page => limits.other_bytes,
+        }
+    }
+
+    /// Reads and decodes a body until its end, its limit, or its failure.
+    async fn read(
+        &self,
+        response: &mut Response,
+        mut body: Incoming,
+        kept: usize,
+    ) -> Result<(), Failure> {
+        let names = response.headers.get_all(header::CONTENT_ENCODING).iter();
+        let names = names.map(|value| value.to_str().unwrap_or("unreadable"));
+        let codings = codings(names, self.limits().encodings)?;
+        let length = response.header("content-length").and_then(|length| length.parse().ok());
+        let mut decoding = Body::new(&codings, kept, length.unwrap_or(0))?;
+        let done = self.pour(response, &mut body, &mut decoding).await;
+        response.is_cut = decoding.is_cut();
+        response.body = decoding.take();
+        done
+    }
+
+    async fn pour(
+        &self,
+        response: &mut Response,
+        body: &mut Incoming,
+        decoding: &mut Body,
+    ) -> Result<(), Failure> {
+        let limits = self.limits();
+        let mut pace = Pace::new(limits);
+        loop {
+            let next = tokio::time::timeout(limits.idle, body.frame()).await;
+            let Some(frame) = next.map_err(|_| Failure::IdleTimeout { limit: limits.idle })? else {
+                return decoding.finish();
+            };
+            let frame = frame.map_err(|error| Failure::of_hyper(&error))?;
+            let Ok(data) = frame.into_data() else { continue };
+            response.wire_bytes += data.len() as u64;
+            pace.note(data.len())?;
+            if !decoding.push(&data)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The head of an answer that came in a form other than lines.
+fn synthetic_head(parts: &hyper::http::response::Parts) -> Vec<u8> {
+    let mut line = String::new();
+    let reason = parts.status.canonical_reason().unwrap_or_default();
+    // Writing to a string cannot fail.
+    let _ = write!(line, "HTTP/1.1 {} {reason}\r\n", parts.status.as_u16());
+    let mut head = line.into_bytes();
+    push_fields(&mut head, &parts.headers);
+    head
+}
+
+/// Watches that bytes come fast enough.
+struct Pace<'a> {
+    limits: &'a Limits,
+    since: Instant,
+    bytes: u64,
+}
+
+impl<'a> Pace<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        Self { limits, since: Instant::now(), bytes: 0 }
+    }
+
+    fn note(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.bytes += bytes as u64;
+        let window = self.limits.slow_window;
+        if self.since.elapsed() < window {
+            return Ok(());
+        }
+        let min_bytes_per_s = self.limits.min_bytes_per_s;
+        if (self.bytes as f64) < min_bytes_per_s as f64 * self.since.elapsed().as_secs_f64() {
+            return Err(Failure::TooSlow { min_bytes_per_s, window });
+        }
+        *self = Self::new(self.limits);
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Asking: the head of a request, over a connection that is there or a new one.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::{
+    body::Incoming,
+    header::{self, HeaderMap, HeaderName, HeaderValue},
+};
+use tidewatch_core::url::CanonicalUrl;
+
+use super::Fetcher;
+use crate::{
+    Failure, Hop, Purpose, Request,
+    connect::{Connection, Sender},
+};
+
+impl Fetcher {
+    /// Sends a request over an open connection, or a new one if there is none or it has died.
+    pub(super) async fn send(
+        &self,
+        hop: &mut Hop,
+        headers: &HeaderMap,
+        started: Instant,
+    ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
+        if let Some(connection) = self.idle.unpark(hop.url.origin()) {
+            hop.address = Some(connection.address);
+            match self.send_over(connection, &hop.url, headers).await {
+                // Servers close idle connections when they like; that is no answer.
+                Err(Failure::Incomplete) => {}
+                done => return done,
+            }
+        }
+        let connection = self.connector.connect(&hop.url).await?;
+        hop.connect = Some(started.elapsed());
+        hop.address = Some(connection.address);
+        self.send_over(connection, &hop.url, headers).await
+    }
+
+    pub(super) async fn send_over(
+        &self,
+        mut connection: Connection,
+        url: &CanonicalUrl,
+        headers: &HeaderMap,
+    ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
+        let is_h2 = matches!(connection.sender, Sender::H2(_));
+        let target =
+            if is_h2 || connection.wants_whole_url { url.as_str() } else { url.path_and_query() };
+        let mut request = hyper::Request::new(Empty::<Bytes>::new());
+        *request.uri_mut() = target.parse().map_err(|_| Failure::Protocol {
+            why: "the URL cannot stand in a request".to_owned(),
+        })?;
+        *request.headers_mut() = headers.clone();
+        if let (true, Some(proxy)) = (connection.wants_whole_url, &self.connector.proxy)
+            && let Some(Ok(value)) = proxy.authorization.as_deref().map(HeaderValue::from_str)
+        {
+            request.headers_mut().insert(header::PROXY_AUTHORIZATION, value);
+        }
+        connection.tape.rewind(self.limits().head_bytes);
+        let sending = async {
+            match &mut connection.sender {
+                Sender::H1(sender) => {
+                    sender.ready().await?;
+                    sender.send_request(request).await
+                }
+                Sender::H2(sender) => {
+                    request.headers_mut().remove(header::HOST);
+                    sender.ready().await?;
+                    sender.send_request(request).await
+                }
+            }
+        };
+        let limit = self.limits().idle;
+        match tokio::time::timeout(limit, sending).await {
+            Ok(Ok(response)) => Ok((connection, response)),
+            Ok(Err(error)) => Err(Failure::of_hyper(&error)),
+            Err(_) => Err(Failure::IdleTimeout { limit }),
+        }
+    }
+
+    pub(super) fn headers(
+        &self,
+        url: &CanonicalUrl,
+        request: &Request,
+        is_first: bool,
+    ) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let mut put = |name: HeaderName, value: &str| {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(name, value);
+            }
+        };
+        let origin = url.origin();
+        put(header::HOST, origin.split_once("://").map_or(origin, |(_, host)| host));
+        put(
+            header::ACCEPT,
+            match request.purpose {
+                Purpose::Page => "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                Purpose::Robots => "text/plain,*/*;q=0.8",
+                Purpose::Sitemap => "application/xml,text/xml,text/plain,*/*;q=0.8",
+            },
+        );
+        put(header::ACCEPT_ENCODING, "gzip, deflate, br, zstd");
+        match &request.held {
+            _ if !is_first => {}
+            held if held.etag.is_some() => {
+                put(header::IF_NONE_MATCH, held.etag.as_deref().unwrap_or_default());
+            }
+            held => {
+                if let Some(date) = &held.last_modified {
+                    put(header::IF_MODIFIED_SINCE, date);
+                }
+            }
+        }
+        headers.insert(header::USER_AGENT, self.user_agent.clone());
+        headers
+    }
+}
+
+/// The head of a request as it goes over the wire in HTTP/1.1.
+pub(super) fn request_head(url: &CanonicalUrl, headers: &HeaderMap) -> Vec<u8> {
+    let mut head = format!("GET {} HTTP/1.1\r\n", url.path_and_query()).into_bytes();
+    push_fields(&mut head, headers);
+    head
+}
+
+pub(super) fn push_fields(head: &mut Vec<u8>, headers: &HeaderMap) {
+    for (name, value) in headers {
+        head.extend_from_slice(title_case(name.as_str()).as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+}
+
+fn title_case(name: &str) -> String {
+    let mut starts_word = true;
+    let upper = |c: char| {
+        let cased = if starts_word { c.to_ascii_uppercase() } else { c };
+        starts_word = c == '-';
+        cased
+    };
+    name.chars().map(upper).collect()
+}

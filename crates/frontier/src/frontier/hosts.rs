@@ -1,0 +1,76 @@
+//! What is known of a host and of the server behind it, and when they may be asked.
+
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{Event, HostId, PageId, Span, Time};
+use tidewatch_policy::{Choice, Gate, Policy};
+
+use super::ServerId;
+use crate::HostMemo;
+
+/// A host with a job is looked at again after this long: nobody knows when a
+/// request will end, and being told too often costs more than being a moment late.
+pub(super) const BUSY_LOOK: Span = Span::from_micros(100_000);
+
+/// A host as it stands.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Host {
+    pub(super) memo: HostMemo,
+    pub(super) server: Option<ServerId>,
+    pub(super) resolved_until: Time,
+    pub(super) robots_until: Time,
+    pub(super) job: Option<Job>,
+}
+
+/// A page of a host that is to be fetched, and all that must come before.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Job {
+    pub(super) page: PageId,
+    /// Whether a request of this job occupies the host's server.
+    pub(super) holds_server: bool,
+}
+
+/// An address, which one host at a time may ask.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Server {
+    pub(super) opens: Time,
+    pub(super) is_busy: bool,
+}
+
+/// What a policy sees of the hosts.
+pub(super) struct Gates<'f> {
+    pub(super) hosts: &'f [Host],
+    pub(super) servers: &'f [Server],
+    pub(super) now: Time,
+}
+
+impl Gate for Gates<'_> {
+    fn opens_at(&self, host: HostId) -> Time {
+        let Some(host) = self.hosts.get(host.index()) else { return Time::ZERO };
+        if host.job.is_some() {
+            return host.memo.opens.max(self.now + BUSY_LOOK);
+        }
+        let server = host.server.map(|server| self.servers[server.0 as usize]);
+        host.memo.opens.max(server.map_or(Time::ZERO, |server| server.opens_at(self.now)))
+    }
+}
+
+/// Stands in for a policy that is still to be loaded.
+struct Nobody;
+
+impl Policy for Nobody {
+    fn learn(&mut self, _: &Event<'_>) {}
+
+    fn choose(&mut self, _: Time, _: &dyn Gate) -> Choice {
+        Choice::Idle
+    }
+}
+
+pub(super) fn nobody() -> Box<dyn Policy> {
+    Box::new(Nobody)
+}
+
+impl Server {
+    pub(super) fn opens_at(self, now: Time) -> Time {
+        if self.is_busy { now + BUSY_LOOK } else { self.opens }
+    }
+}

@@ -1,0 +1,100 @@
+//! How what was asked for went: hosts and servers are closed for their gaps, jobs go on or end.
+
+use std::cmp::Reverse;
+
+use tidewatch_core::{HostId, Span, Time};
+
+use super::hosts::{BUSY_LOOK, Server};
+use super::{Frontier, RobotsRead, ServerId};
+use crate::Answer;
+
+impl Frontier {
+    /// The host has that address until `good_until`. Servers are numbered as they come up.
+    pub fn resolved(&mut self, host: HostId, server: ServerId, good_until: Time, now: Time) {
+        if self.servers.len() <= server.0 as usize {
+            self.servers.resize(server.0 as usize + 1, Server::default());
+        }
+        self.requests -= 1;
+        let state = &mut self.hosts[host.index()];
+        state.server = Some(server);
+        // Good for this job at least, however short-lived the name's record is.
+        state.resolved_until = good_until.max(now + BUSY_LOOK);
+        self.wait(host, now);
+    }
+
+    /// The host's robots.txt was read; its page's turn comes after the gap.
+    pub fn robots_read(&mut self, host: HostId, read: &RobotsRead, now: Time) {
+        let state = &mut self.hosts[host.index()];
+        state.memo.crawl_delay = read.crawl_delay;
+        // Good for this job at least.
+        state.robots_until = read.good_until.max(now + Span::HOUR);
+        self.leave(host, read.answer, read.took, now);
+        self.wait(host, now);
+    }
+
+    /// The host's page was fetched or not; its job is over. The outcome goes to
+    /// [`Frontier::learn`].
+    pub fn fetched(&mut self, host: HostId, answer: Answer, took: Span, now: Time) {
+        self.leave(host, answer, took, now);
+        self.end_job(host);
+    }
+
+    /// No page request was made for the job (unknown name, robots.txt says no
+    /// or cannot be had): it is over, and its allowance goes to another page.
+    /// `answer` is how the request that decided it went, if there was one.
+    pub fn given_up(&mut self, host: HostId, answer: Option<(Answer, Span)>, now: Time) {
+        if let Some((answer, took)) = answer {
+            self.leave(host, answer, took, now);
+        } else {
+            self.requests -= 1;
+            self.release(host);
+        }
+        self.pacer.refund();
+        self.end_job(host);
+    }
+
+    /// Closes a host until `at`, as when its robots.txt cannot be had.
+    pub fn close(&mut self, host: HostId, at: Time) {
+        let memo = &mut self.hosts[host.index()].memo;
+        memo.opens = memo.opens.max(at);
+    }
+
+    fn wait(&mut self, host: HostId, now: Time) {
+        let state = &self.hosts[host.index()];
+        if state.job.is_some() {
+            self.waiting.push(Reverse((now.max(state.memo.opens), host)));
+        }
+    }
+
+    /// Ends a request: host and address are closed for their gaps.
+    fn leave(&mut self, host: HostId, answer: Answer, took: Span, now: Time) {
+        self.requests -= 1;
+        self.hosts[host.index()].memo.answered(&self.rules, answer, took, now);
+        let gap = self.rules.address_gap;
+        if let Some(server) = self.release(host) {
+            server.opens = now + gap;
+        }
+    }
+
+    /// Frees the server that the host's job occupies, if it does.
+    fn release(&mut self, host: HostId) -> Option<&mut Server> {
+        let state = &mut self.hosts[host.index()];
+        let job = state.job.as_mut()?;
+        if !std::mem::take(&mut job.holds_server) {
+            return None;
+        }
+        let server = &mut self.servers[state.server?.0 as usize];
+        server.is_busy = false;
+        Some(server)
+    }
+
+    fn end_job(&mut self, host: HostId) {
+        let state = &mut self.hosts[host.index()];
+        if state.job.take().is_some() {
+            self.jobs -= 1;
+            let server = state.server.map(|server| self.servers[server.0 as usize].opens);
+            self.openings
+                .extend([Some(state.memo.opens), server].into_iter().flatten().map(Reverse));
+        }
+    }
+}
