@@ -32,18 +32,28 @@ use self::manifest::Manifest;
 use self::merge::Merge;
 use self::run::Run;
 
-/// What a URL is known by.
+/// What a URL is known by: a key of 64 bits, the upper half first, and 32 bits to check it by. Kept
+/// as words of 32 bits, so that it takes 12 bytes and with its page 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fingerprint {
-    key: u64,
-    check: u32,
-}
+pub struct Fingerprint([u32; 3]);
 
 impl Fingerprint {
     /// The fingerprint of a canonical URL.
     pub fn of(url: &str) -> Self {
         let hash = xxh3_128(url.as_bytes());
-        Fingerprint { key: (hash >> 64) as u64, check: hash as u32 }
+        Fingerprint::new((hash >> 64) as u64, hash as u32)
+    }
+
+    const fn new(key: u64, check: u32) -> Self {
+        Fingerprint([(key >> 32) as u32, key as u32, check])
+    }
+
+    const fn key(self) -> u64 {
+        (self.0[0] as u64) << 32 | self.0[1] as u64
+    }
+
+    const fn check(self) -> u32 {
+        self.0[2]
     }
 }
 
@@ -53,9 +63,16 @@ struct Entry {
     page: PageId,
 }
 
-/// Bytes that an entry takes in memory: 16, at the load that a hash table
-/// has on average between two doublings.
-const MEMORY_PER_ENTRY: usize = 28;
+/// Bytes that a place of the table in memory takes: an entry and a byte of the table's own.
+const PLACE_BYTES: usize = size_of::<Entry>() + 1;
+
+/// Entries that a table of at most `memory` bytes may have. A table has a power of two of places
+/// and fills seven eighths of them before it doubles, with the old places still there while it does.
+/// An eighth is left free, for pages that come between two looks at [`Sieve::is_full`].
+fn most_entries(memory: usize) -> usize {
+    let places = (2 * memory / (3 * PLACE_BYTES)).max(16);
+    (1 << places.ilog2()) / 4 * 3
+}
 
 /// Entries that [`Found`] keeps: links of a few thousand sites' menus, in 2 MB.
 const MOST_FOUND: usize = 1 << 16;
@@ -65,7 +82,7 @@ struct Found(Box<[Cell<Option<Entry>>]>);
 
 impl Found {
     fn place(&self, fingerprint: Fingerprint) -> &Cell<Option<Entry>> {
-        &self.0[fingerprint.key as usize % MOST_FOUND]
+        &self.0[fingerprint.key() as usize % MOST_FOUND]
     }
 
     fn get(&self, fingerprint: Fingerprint) -> Option<PageId> {
@@ -116,7 +133,7 @@ impl Sieve {
         Ok(Sieve {
             dir: dir.to_owned(),
             recent: FxHashMap::default(),
-            most_recent: (memory / MEMORY_PER_ENTRY).max(2),
+            most_recent: most_entries(memory),
             next: covers,
             found: Found::default(),
             runs,

@@ -45,7 +45,7 @@ impl Run {
         for entry in entries {
             let entry = entry?;
             if len % BLOCK_ENTRIES as u64 == 0 {
-                index.push(entry.fingerprint.key);
+                index.push(entry.fingerprint.key());
             }
             out.write_all(&encode(entry))?;
             len += 1;
@@ -92,9 +92,9 @@ impl Run {
     /// The page of a fingerprint.
     pub(super) fn get(&self, wanted: Fingerprint) -> io::Result<Option<PageId>> {
         // Equal keys may straddle blocks: start at the last block that begins below.
-        let mut block = self.index.partition_point(|&first| first < wanted.key).saturating_sub(1);
+        let mut block = self.index.partition_point(|&first| first < wanted.key()).saturating_sub(1);
         let mut bytes = [0; BLOCK_ENTRIES * ENTRY_BYTES];
-        while self.index.get(block).is_some_and(|&first| first <= wanted.key) {
+        while self.index.get(block).is_some_and(|&first| first <= wanted.key()) {
             let start = block * BLOCK_ENTRIES;
             let count = BLOCK_ENTRIES.min(self.len as usize - start);
             let bytes = &mut bytes[..count * ENTRY_BYTES];
@@ -127,8 +127,8 @@ fn find(block: &[u8], wanted: Fingerprint) -> Option<PageId> {
 
 fn encode(entry: Entry) -> [u8; ENTRY_BYTES] {
     let mut bytes = [0; ENTRY_BYTES];
-    bytes[..8].copy_from_slice(&entry.fingerprint.key.to_le_bytes());
-    bytes[8..12].copy_from_slice(&entry.fingerprint.check.to_le_bytes());
+    bytes[..8].copy_from_slice(&entry.fingerprint.key().to_le_bytes());
+    bytes[8..12].copy_from_slice(&entry.fingerprint.check().to_le_bytes());
     bytes[12..].copy_from_slice(&entry.page.0.to_le_bytes());
     bytes
 }
@@ -136,7 +136,7 @@ fn encode(entry: Entry) -> [u8; ENTRY_BYTES] {
 fn decode(bytes: &[u8; ENTRY_BYTES]) -> Entry {
     let (key, rest) = bytes.split_at(8);
     let rest = word(rest);
-    let fingerprint = Fingerprint { key: word(key), check: rest as u32 };
+    let fingerprint = Fingerprint::new(word(key), rest as u32);
     Entry { fingerprint, page: PageId((rest >> 32) as u32) }
 }
 

@@ -100,3 +100,33 @@ fn a_spill_in_the_middle_of_a_merge_is_kept() {
         .collect();
     assert_eq!(files.len(), sieve.runs.len(), "merged runs are removed");
 }
+
+#[test]
+fn the_table_in_memory_keeps_within_what_it_is_given() {
+    assert_eq!(size_of::<Entry>(), 16);
+    for memory in [1 << 12, 1 << 20, 100_000_000, 128 << 20] {
+        let most = most_entries(memory);
+        let places = (8 * most).div_ceil(7).next_power_of_two();
+        assert!(3 * places * PLACE_BYTES <= 2 * memory, "{most} entries in {memory} bytes");
+        assert!(most * PLACE_BYTES * 5 > memory, "{most} entries are few for {memory} bytes");
+    }
+}
+
+#[test]
+fn a_full_table_forgets_its_older_half_and_still_knows_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut sieve = Sieve::open(dir.path(), 1 << 16).expect("a sieve");
+    let most = sieve.most_recent as u32;
+    for page in 0..5 * most {
+        sieve.add(url(page), PageId(page));
+        if sieve.is_full() {
+            sieve.spill(PageId(page)).expect("a spill");
+            assert!(sieve.recent.len() <= sieve.most_recent / 2 + 1, "half is forgotten");
+        }
+    }
+    sieve.settle().expect("a merge");
+    assert!((0..5 * most).all(|page| knows(&sieve, page)));
+    assert!((0..5 * most).all(|page| knows(&sieve, page)), "also from what was found last");
+    assert!((5 * most..6 * most).all(|page| !knows(&sieve, page)));
+    assert_eq!(sieve.len(), u64::from(5 * most));
+}
