@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 use crate::date::warc_date;
 use crate::grow::Growing;
+use crate::gzip::push_member;
 use crate::mend::mend;
-use crate::pack::{push_member, urn};
+use crate::pack::urn;
 use crate::{ArchiveError, Packed};
 
 /// Files named `tidewatch-00001.warc.gz` and so on, one of which grows.

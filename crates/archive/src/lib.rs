@@ -29,6 +29,7 @@ mod check;
 mod date;
 mod error;
 mod grow;
+mod gzip;
 mod mend;
 mod pack;
 mod read;

@@ -95,10 +95,15 @@ impl HostMemo {
         doubled.min(rules.most_rest)
     }
 
+    /// The shortest gap that can follow a request.
+    pub(crate) fn least_gap(&self, rules: &Politeness) -> Span {
+        rules.least_gap.max(self.crawl_delay.min(rules.most_delay))
+    }
+
     /// The state after a restart at `now`. A request may have been under way
     /// when the crawler died, so every host counts as just asked.
     pub fn resumed(mut self, rules: &Politeness, now: Time) -> Self {
-        let gap = self.gap.max(rules.least_gap).max(self.crawl_delay.min(rules.most_delay));
+        let gap = self.gap.max(self.least_gap(rules));
         self.opens = self.opens.max(now + gap);
         self
     }

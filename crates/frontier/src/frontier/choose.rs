@@ -57,7 +57,7 @@ impl Frontier {
             return Err(look);
         }
         self.moves += 1;
-        let gates = Gates { hosts: &self.hosts, servers: &self.servers, now };
+        let gates = Gates { hosts: &self.hosts, servers: &self.servers, rules: &self.rules, now };
         let Choice::Fetch(page) = self.policy.choose(now, &gates) else {
             self.next_look = self.after_idling(now);
             return Err(self.next_look);

@@ -5,11 +5,13 @@ use tidewatch_core::{Event, HostId, PageId, Span, Time};
 use tidewatch_policy::{Choice, Gate, Policy};
 
 use super::ServerId;
-use crate::HostMemo;
+use crate::{HostMemo, Politeness};
 
-/// A host with a job is looked at again after this long: nobody knows when a
+/// A server with a request is looked at again after this long: nobody knows when a
 /// request will end, and being told too often costs more than being a moment late.
 pub(super) const BUSY_LOOK: Span = Span::from_micros(100_000);
+/// The same of a host with a job, if its gap is shorter.
+const SOONEST_LOOK: Span = Span::from_micros(10_000);
 
 /// A host as it stands.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -40,6 +42,7 @@ pub(super) struct Server {
 pub(super) struct Gates<'f> {
     pub(super) hosts: &'f [Host],
     pub(super) servers: &'f [Server],
+    pub(super) rules: &'f Politeness,
     pub(super) now: Time,
 }
 
@@ -47,7 +50,9 @@ impl Gate for Gates<'_> {
     fn opens_at(&self, host: HostId) -> Time {
         let Some(host) = self.hosts.get(host.index()) else { return Time::ZERO };
         if host.job.is_some() {
-            return host.memo.opens.max(self.now + BUSY_LOOK);
+            // Not before its gap, even if its request ends at once.
+            let gap = host.memo.least_gap(self.rules).max(SOONEST_LOOK);
+            return host.memo.opens.max(self.now + gap);
         }
         let server = host.server.map(|server| self.servers[server.0 as usize]);
         host.memo.opens.max(server.map_or(Time::ZERO, |server| server.opens_at(self.now)))
