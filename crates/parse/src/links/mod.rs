@@ -43,6 +43,8 @@ pub struct Links {
     refresh: Option<Refresh<String>>,
     directives: Directives,
     found: Vec<Raw>,
+    /// The references of all of them.
+    hrefs: String,
     is_cut: bool,
     forms: Vec<RawForm>,
     open_form: bool,
@@ -78,7 +80,9 @@ impl Links {
         }
         let rel = tag.value("rel").map(|rel| Rel::of(&rel)).unwrap_or_default();
         let region = self.regions.last().map_or(Region::Other, |name| Region::of(*name));
-        let href = href.trim().to_owned();
+        let start = self.hrefs.len();
+        self.hrefs.push_str(href.trim());
+        let href = start..self.hrefs.len();
         self.found.push(Raw { href, anchor: String::new(), rel, kind, region });
         Some(self.found.len() - 1)
     }

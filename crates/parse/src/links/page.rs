@@ -176,7 +176,7 @@ pub(super) fn resolve(all: Links, address: &Base) -> Page {
     let mut refused = 0;
     let mut links = Vec::with_capacity(all.found.len());
     for (position, raw) in (0..).zip(all.found) {
-        match join(&raw.href) {
+        match join(&all.hrefs[raw.href]) {
             Some(url) => links.push(Link {
                 url,
                 anchor: raw.anchor,

@@ -6,7 +6,8 @@ use crate::html::Tag;
 /// A link as written.
 #[derive(Debug)]
 pub(super) struct Raw {
-    pub(super) href: String,
+    /// Where its reference stands among all.
+    pub(super) href: std::ops::Range<usize>,
     pub(super) anchor: String,
     pub(super) rel: Rel,
     pub(super) kind: LinkKind,
