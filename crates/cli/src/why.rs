@@ -65,9 +65,20 @@ impl Budget {
 }
 
 fn look(dir: &Path) -> Result<Crawl> {
+    ensure_crawl(dir)?;
+    Ok(Crawl::look(dir, now_micros())?)
+}
+
+/// Looking must not make a crawl of a folder that holds none.
+pub(crate) fn ensure_crawl(dir: &Path) -> Result<()> {
     ensure!(dir.join("format").exists(), "{} holds no crawl", dir.display());
+    Ok(())
+}
+
+/// Microseconds of Unix time.
+pub(crate) fn now_micros() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(Crawl::look(dir, i64::try_from(since.as_micros()).unwrap_or(i64::MAX))?)
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn no_price(crawl: &Crawl) -> anyhow::Error {
@@ -187,7 +198,7 @@ fn ageing(staling: &Staling, age: f64) -> String {
                  chance of {stale:.0}%."
             )
         }
-        Staling::Parts { curve, chance } => format!(
+        Staling::Parts { curve, chance, .. } => format!(
             "It goes stale in parts: of a share of {:.0}%, with a chance of {:.0}% that it changes at \
              all; by now about {stale:.0}% of it is out of date.",
             100.0 * curve.limit(),

@@ -18,6 +18,7 @@ pub mod work;
 pub use config::{BadConfig, Config};
 pub use crawl::{Crawl, CrawlError};
 pub use net::{Net, NoNetwork};
+pub use open::Replayed;
 pub use run::{Clock, Ended, Stop, Watch, run};
 pub use settle::Settled;
 pub use status::Status;

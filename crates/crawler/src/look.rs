@@ -6,18 +6,30 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
 use tidewatch_policy::{Standing, WhatIf, Why};
 
+use crate::open::Replayed;
 use crate::{Config, Crawl, CrawlError};
 
 impl Crawl {
     /// Opens a crawl as it was when it ended. Nothing is added to its history; its directory is
     /// claimed meanwhile, as by a crawl.
     pub fn look(dir: &Path, unix_micros: i64) -> Result<Crawl, CrawlError> {
+        let mut crawl = Self::as_begun(dir, unix_micros)?;
+        crawl.play()?;
+        Ok(crawl)
+    }
+
+    /// Takes every decision of a crawl again, from its first, with the policy of today. An error if one
+    /// comes out otherwise.
+    pub fn replay(dir: &Path, unix_micros: i64) -> Result<Replayed, CrawlError> {
+        Self::as_begun(dir, unix_micros)?.play_from(0)
+    }
+
+    /// A crawl with the policy that it was begun with, and nothing heard yet.
+    fn as_begun(dir: &Path, unix_micros: i64) -> Result<Crawl, CrawlError> {
         let config = Config::default();
         let store = Self::store_of(dir, &config)?;
         let (policy, seed) = Self::begun_with(&store)?.ok_or(CrawlError::NotBegun)?;
-        let mut crawl = Self::assemble(Config { policy, seed, ..config }, store, unix_micros)?;
-        crawl.play()?;
-        Ok(crawl)
+        Self::assemble(Config { policy, seed, ..config }, store, unix_micros)
     }
 
     /// The crawl's time when something last happened.

@@ -15,6 +15,15 @@ use crate::crawl::{ARCHIVED, Crawl, CrawlError, Host};
 use crate::tally::Tally;
 use crate::{Config, reason, snapshot};
 
+/// What a replay went through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Everything that the frontier was told or asked.
+    pub inputs: u64,
+    /// Decisions among them, all of which came out as they did then.
+    pub decisions: u64,
+}
+
 impl Crawl {
     /// Opens a crawl at a moment of Unix time, in microseconds.
     pub fn open(dir: &Path, config: Config, unix_micros: i64) -> Result<Crawl, CrawlError> {
@@ -86,22 +95,30 @@ impl Crawl {
             let pages = self.frontier.pages_by_host();
             self.hosts.iter_mut().zip(pages).for_each(|(host, pages)| host.pages = pages);
         }
+        self.play_from(from).map(|_| ())
+    }
+
+    /// Plays the tape from a batch on. Every decision on it is taken again and must come out the same.
+    pub(crate) fn play_from(&mut self, batch: u64) -> Result<Replayed, CrawlError> {
+        let mut replayed = Replayed::default();
         let first = self.frontier.next_page();
         let mut names = StoredUrls {
             hosts: &mut self.hosts,
             rows: Box::new(self.store.tables()?.pages_from(first)),
             failed: None,
         };
-        for input in self.store.tape(from)? {
+        for input in self.store.tape(batch)? {
             let input = input?;
             self.unsaved += 1;
+            replayed.inputs += 1;
+            replayed.decisions += u64::from(matches!(input, Input::Asked { decided: Some(_), .. }));
             self.last = self.last.max(input.at().unwrap_or(self.last));
             self.frontier.play(&input, &mut names)?;
             if let Some(error) = names.failed.take() {
                 return Err(error.into());
             }
         }
-        Ok(())
+        Ok(replayed)
     }
 
     /// Starts anew from where the tape ends.

@@ -4,12 +4,12 @@ use tidewatch_archive::Digest;
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;
 use tidewatch_parse::charset::{decode, label_of};
-use tidewatch_parse::feed::Feed;
+use tidewatch_parse::feed::{self, Feed};
 use tidewatch_parse::fragments::{self, FragmentVisitor, Shingling};
 use tidewatch_parse::html::scan;
 use tidewatch_parse::links::{Links, Page};
 use tidewatch_parse::reading::Scope;
-use tidewatch_parse::sitemap::Sitemap;
+use tidewatch_parse::sitemap::{self, Sitemap};
 
 use crate::work::Content;
 
@@ -73,20 +73,29 @@ fn follow(page: Page, content: &mut Content) {
     content.feeds = feeds.map(|feed| feed.url).collect();
 }
 
-/// Feeds and sitemaps name pages.
+/// A page that a list names: its address, words, and when it changed, in seconds of Unix time.
+type Named = (String, String, Option<i64>);
+
+/// Feeds and sitemaps name pages, and say when they changed.
 fn read_list(url: &CanonicalUrl, body: &[u8], label: Option<&str>, content: &mut Content) {
-    let named: Vec<(String, String)> = if let Ok(sitemap) = Sitemap::parse(body, label) {
-        sitemap.entries.into_iter().map(|entry| (entry.url, String::new())).collect()
+    let named: Vec<Named> = if let Ok(sitemap) = Sitemap::parse(body, label) {
+        content.list = "sitemap";
+        let named = |entry: sitemap::Entry| (entry.url, String::new(), entry.lastmod_s);
+        sitemap.entries.into_iter().map(named).collect()
     } else if let Ok(feed) = Feed::parse(body, label) {
-        let named = |entry: tidewatch_parse::feed::Entry| {
-            let page = entry.page().map(str::to_owned);
-            page.map(|page| (page, entry.title.unwrap_or_default()))
+        content.list = "feed";
+        let named = |entry: feed::Entry| {
+            let (page, changed) = (entry.page().map(str::to_owned), entry.changed_s());
+            page.map(|page| (page, entry.title.unwrap_or_default(), changed))
         };
         feed.entries.into_iter().filter_map(named).collect()
     } else {
         return;
     };
-    let resolved =
-        named.into_iter().filter_map(|(page, words)| Some((url.join(&page).ok()?, words)));
-    content.links = resolved.collect();
+    for (page, words, changed_s) in named {
+        let Ok(page) = url.join(&page) else { continue };
+        let micros = changed_s.map(|s| s.saturating_mul(1_000_000));
+        content.dated.extend(micros.map(|micros| (content.links.len(), micros)));
+        content.links.push((page, words));
+    }
 }

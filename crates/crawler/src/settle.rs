@@ -256,7 +256,8 @@ impl Crawl {
         let Before { page, row, copy: old, kind } = before;
         let changed = old.as_ref().map(|old| old.identity != content.identity);
         let depth = row.depth.saturating_add(1);
-        let (links, anchors) = self.links(page, &mut content, depth, now)?;
+        let seen = old.as_ref().map(|old| old.at);
+        let (links, anchors) = self.links(page, &mut content, depth, seen, now)?;
         self.tally.copies += 1;
         self.tally.held += u64::from(old.is_none());
         self.tally.revisits += u64::from(changed.is_some());
@@ -307,19 +308,37 @@ impl Crawl {
         self.tell(Input::Fetched(Fetched { page, at: now, kind, previous, outcome }), "")
     }
 
-    /// Makes a page's links into pages.
+    /// Hints that a page has changed, if that was after the copy held and is not yet to come.
+    fn hint(&mut self, page: PageId, date: Time, kind: &str, now: Time) -> Result<(), CrawlError> {
+        let is_newer = self.copy(page)?.is_some_and(|copy| date > copy.at && date <= now);
+        if is_newer {
+            self.tell(Input::Hint { page, at: now, kind: kind.to_owned() }, "")?;
+        }
+        Ok(())
+    }
+
+    /// Makes a page's links into pages. What the page says of them that it did not say when it was last
+    /// seen is a hint.
     fn links(
         &mut self,
         page: PageId,
         content: &mut Content,
         depth: u16,
+        seen_before: Option<Time>,
         now: Time,
     ) -> Result<(Vec<LinkSeen>, Vec<String>), CrawlError> {
         let found = Found { via: Some(page), depth, ..Found::named(false) };
         let mut seen = Vec::with_capacity(content.links.len());
         let mut anchors = Vec::with_capacity(content.links.len());
-        for (url, anchor) in std::mem::take(&mut content.links) {
+        let mut dates = content.dated.iter().copied().peekable();
+        for (place, (url, anchor)) in std::mem::take(&mut content.links).into_iter().enumerate() {
+            let date = dates.next_if(|dated| dated.0 == place).map(|dated| self.time(dated.1));
             if let Some(link) = self.link(&url, found, now)? {
+                let said =
+                    date.filter(|date| !link.is_new && seen_before.is_none_or(|at| *date > at));
+                if let Some(date) = said {
+                    self.hint(link.page, date, content.list, now)?;
+                }
                 seen.push(link);
                 anchors.push(anchor);
             }

@@ -146,4 +146,9 @@ pub struct Content {
     pub links: Vec<(CanonicalUrl, String)>,
     /// Sources that it names: feeds.
     pub feeds: Vec<CanonicalUrl>,
+    /// Links that it says have changed: places among `links`, ascending, and when that was, in
+    /// microseconds of Unix time.
+    pub dated: Vec<(usize, i64)>,
+    /// What says so: `sitemap` or `feed`.
+    pub list: &'static str,
 }

@@ -4,6 +4,7 @@ mod compare;
 mod generate;
 mod import;
 mod list;
+mod replay;
 mod run;
 
 use anyhow::Result;
@@ -19,6 +20,8 @@ pub(crate) enum Command {
     Compare(compare::Args),
     /// Run a named experiment: the table or figure of a paper, next to the published figures.
     Run(run::Args),
+    /// Take every decision of a crawl again and check that each comes out the same.
+    Replay(replay::Args),
     /// List experiments, policies, generators and importers.
     List(list::Args),
 }
@@ -29,6 +32,7 @@ pub(crate) fn run(command: Command) -> Result<()> {
         Command::Import(args) => import::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::List(args) => list::run(&args),
     }
 }

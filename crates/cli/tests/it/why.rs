@@ -5,14 +5,11 @@ use serde_json::Value;
 use crate::living::Living;
 use crate::tool::rows;
 
-const CRAWL: &str = "crawl seeds --dir crawl --config price.toml --budget 8/s --for 4s";
+const CRAWL: &str = "crawl seeds --dir crawl --config crawl.toml --budget 8/s --for 4s";
 
 #[test]
 fn a_crawl_by_price_says_why_and_what_if() {
     let living = Living::serve(4, 10);
-    let mut settings = String::from("policy = \"price\"\n");
-    settings.push_str(&living.folder.read("crawl.toml"));
-    living.folder.put("price.toml", settings.as_bytes());
     living.folder.run(CRAWL).ok();
     living.folder.run("export pages --dir crawl -o pages.csv").ok();
     let pages = rows(&living.folder.read("pages.csv"));
@@ -36,12 +33,19 @@ fn a_crawl_by_price_says_why_and_what_if() {
     assert!(unknown.code == 1 && unknown.err.contains("does not know"), "{}", unknown.err);
     // Looking changed nothing: the history still leads to where the crawl goes on.
     living.folder.run(CRAWL).ok();
+    let json = living.folder.run("lab replay --dir crawl --json").ok();
+    let replayed: Value = serde_json::from_str(&json).unwrap();
+    let decisions = replayed["decisions"].as_u64().unwrap();
+    assert!(decisions > 40 && replayed["inputs"].as_u64().unwrap() > decisions, "{replayed}");
 }
 
 #[test]
 fn a_crawl_without_a_price_says_so() {
     let living = Living::serve(2, 3);
-    let crawl = "crawl seeds --dir crawl --config crawl.toml --budget 40/s --for 1s";
+    let mut settings = String::from("policy = \"bfs\"\n");
+    settings.push_str(&living.folder.read("crawl.toml"));
+    living.folder.put("bfs.toml", settings.as_bytes());
+    let crawl = "crawl seeds --dir crawl --config bfs.toml --budget 40/s --for 1s";
     living.folder.run(crawl).ok();
     for command in ["why http://a.test/ --dir crawl", "what-if --budget 2x --dir crawl"] {
         let refused = living.folder.run(command);

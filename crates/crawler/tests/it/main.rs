@@ -16,6 +16,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Rate, Span, Time};
 use tidewatch_crawler::work::{Came, Content, Job, Report};
 use tidewatch_crawler::{Config, Crawl, CrawlError};
+use tidewatch_frontier::tape::Input;
 
 const START: i64 = 1_794_821_400_000_000;
 const HOSTS: u32 = 6;
@@ -293,6 +294,29 @@ fn looking_at_a_crawl_leaves_its_archive_as_it_is() {
     assert_eq!(std::fs::read(&path).unwrap(), torn, "looked at");
     drop(open(dir.path(), seconds(10)));
     assert_eq!(std::fs::read(&path).unwrap(), whole, "opened to go on");
+}
+
+/// A front page that says, each time, that its first link has changed since.
+#[test]
+fn what_a_list_says_has_changed_is_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), seconds(0));
+    (0..HOSTS).for_each(|host| crawl.seed(&url(host, 0), seconds(0)).unwrap());
+    let said = |job: &Job, now: Time| {
+        let mut report = answer(job, now);
+        if let Report::Page { came: Came::Content(content), .. } = &mut report {
+            content.dated = vec![(0, START + now.as_micros().cast_signed())];
+            content.list = "sitemap";
+        }
+        report
+    };
+    run_on(&mut crawl, seconds(0), seconds(600), said);
+    let is_hint = |input: &Input| matches!(input, Input::Hint { kind, .. } if kind == "sitemap");
+    let hints = crawl.store().tape(0).unwrap().filter(|input| is_hint(input.as_ref().unwrap()));
+    assert!(hints.count() > 0);
+    drop(crawl);
+    let replayed = Crawl::replay(dir.path(), START).unwrap();
+    assert!(replayed.decisions > 100, "{replayed:?}");
 }
 
 #[test]

@@ -100,6 +100,11 @@ impl Copy {
         self.state >> 4
     }
 
+    /// Changes a second, roughly, where visits bring sketches.
+    fn change_rate(&self) -> f64 {
+        (f64::from(self.changes) + VAGUE.shape) / (f64::from(self.watched) + VAGUE.rate)
+    }
+
     fn counts(&self) -> Counts {
         let (watched, changed) = (f64::from(self.watched), f64::from(self.changed));
         let visits = u64::from(self.visits);
@@ -284,16 +289,18 @@ impl Copies {
         if copy.state & IN_PARTS != 0 {
             let [rate, limit, jump] = copy.curve.map(f64::from);
             let curve = DivergenceCurve::new(rate, limit, jump, copy.items);
-            return Staling::Parts { curve, chance: f64::from(copy.chance) / 255.0 };
+            let added =
+                self.hints.of(page, copy.host, copy.change_rate()).map_or(0.0, |hint| hint.added);
+            return Staling::Parts { curve, chance: f64::from(copy.chance) / 255.0, added };
         }
         let [shape, rate, _] = copy.curve.map(f64::from);
         if let Some(hinted) = self.hints.of(page, copy.host, shape / rate) {
             return Staling::Hinted(hinted);
         }
-        Lomax::uncertain_rate(shape, rate)
-            .map_or(Staling::Parts { curve: DivergenceCurve::STATIC, chance: 0.0 }, |curve| {
-                Staling::Whole(curve.into())
-            })
+        Lomax::uncertain_rate(shape, rate).map_or(
+            Staling::Parts { curve: DivergenceCurve::STATIC, chance: 0.0, added: 0.0 },
+            |curve| Staling::Whole(curve.into()),
+        )
     }
 
     /// What refreshing a copy is worth.
@@ -407,7 +414,7 @@ mod tests {
             let content = Content { sketch: &sketch, changed: Some(true), ..Content::default() };
             copies.fetched(PageId(0), at(86_400.0 * day as f64), &content);
         }
-        let Staling::Parts { curve, chance } = copies.staling(PageId(0)) else { panic!() };
+        let Staling::Parts { curve, chance, .. } = copies.staling(PageId(0)) else { panic!() };
         assert!(chance > 0.9 && (0.1..0.7).contains(&curve.limit()), "{chance} {curve:?}");
     }
 }

@@ -31,6 +31,8 @@ pub enum Staling {
         curve: DivergenceCurve,
         /// Chance that it does.
         chance: f64,
+        /// Age that hints since the last fetch have added, seconds.
+        added: f64,
     },
     /// Right or wrong as a whole, where hints tell of some of the changes.
     Hinted(Signalled),
@@ -40,7 +42,7 @@ impl Staling {
     fn worth(&self, elapsed: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.worth(elapsed),
-            Staling::Parts { curve, chance } => chance * curve.worth(elapsed),
+            Staling::Parts { curve, chance, added } => chance * curve.worth(elapsed + added),
             Staling::Hinted(page) => page.worth(elapsed),
         }
     }
@@ -48,8 +50,18 @@ impl Staling {
     fn elapsed_at(&self, worth: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.elapsed_at(worth),
-            Staling::Parts { curve, chance } => curve.elapsed_at(worth / chance),
+            Staling::Parts { curve, chance, added } => {
+                (curve.elapsed_at(worth / chance) - added).max(0.0)
+            }
             Staling::Hinted(page) => (page.age_at(worth) - page.added).max(0.0),
+        }
+    }
+
+    /// By how much hints have made it older than the time that has passed.
+    fn added(&self) -> f64 {
+        match self {
+            Staling::Whole(_) => 0.0,
+            Staling::Parts { added, .. } | Staling::Hinted(Signalled { added, .. }) => *added,
         }
     }
 
@@ -66,7 +78,7 @@ impl Staling {
     pub fn stale(&self, elapsed: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.stale(elapsed),
-            Staling::Parts { curve, chance } => chance * curve.stale(elapsed),
+            Staling::Parts { curve, chance, added } => chance * curve.stale(elapsed + added),
             Staling::Hinted(page) => page.stale(elapsed),
         }
     }
@@ -79,7 +91,7 @@ impl Staling {
         };
         match self {
             Staling::Whole(curve) => of(curve),
-            Staling::Parts { curve, chance } => chance * of(curve),
+            Staling::Parts { curve, chance, .. } => chance * of(curve),
             Staling::Hinted(page) => page.stale_mean(gap),
         }
     }
@@ -270,8 +282,7 @@ impl Value {
         match self {
             Value::Refresh { weight, staling } if *weight > 0.0 => {
                 let worth = price / weight;
-                // A hint may have made it older than the time that has passed.
-                if matches!(staling, Staling::Hinted(page) if page.added > 0.0) {
+                if staling.added() > 0.0 {
                     return 0.0;
                 }
                 (2.0 * worth).max((2.0 * worth / staling.first_slope()).sqrt())
