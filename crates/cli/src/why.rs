@@ -175,6 +175,12 @@ fn told(why: &Why, now: Time) -> String {
             clicks(why.host_price)
         ));
     }
+    if why.failures > 0 {
+        lines.push(match why.failures {
+            1 => "The last fetch of it failed, so it is asked for less often.".to_owned(),
+            n => format!("The last {n} fetches of it failed, so it is asked for less often."),
+        });
+    }
     lines.push(verdict(why, now));
     lines.join("\n") + "\n"
 }
@@ -221,6 +227,9 @@ fn verdict(why: &Why, now: Time) -> String {
         return "It is not due.".to_owned();
     }
     match why.due {
+        Time::NEVER if why.failures > 0 => {
+            "It is not due: it is left alone until something else names it.".to_owned()
+        }
         Time::NEVER => "It is not due: at this price a fetch never pays. More clicks on it, or a \
                         larger budget, would change that."
             .to_owned(),
@@ -260,6 +269,7 @@ fn as_json(why: &Why, url: &str, now: Time) -> Json {
         "since_s": now.since(why.since).seconds(), "value": value, "worth": why.worth,
         "price": why.price, "host_price": why.host_price, "due_in_s": due,
         "changes": why.history.0, "visits": why.history.1, "shown_by": why.shown,
+        "failures": why.failures,
     })
 }
 

@@ -20,6 +20,7 @@ mod tests;
 mod town;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -74,6 +75,9 @@ pub(crate) struct DemoArgs {
     /// Fetches per second of real time.
     #[arg(long, default_value = "60/s", value_name = "RATE")]
     budget: Rate,
+    /// Keep the crawl in this directory, for `why`, `what-if`, `status` and `export`.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -119,6 +123,9 @@ impl Demo {
             let names: Vec<_> = registry::POLICIES.iter().map(|entry| entry.name).collect();
             bail!("there is no policy '{}'; choose one of {}", args.policy, names.join(", "));
         }
+        if let Some(dir) = args.dir.as_deref().filter(|dir| dir.join("format").exists()) {
+            bail!("{} holds a crawl already; name a directory that does not", dir.display());
+        }
         let _inside = runtime.enter();
         let window = Window::open(args.listen)?;
         let simulated = Span::from_seconds(args.duration.seconds() * SPEED).unwrap_or(LONGEST);
@@ -135,10 +142,11 @@ impl Demo {
     /// Runs until the time is over or it is told to stop; the figures, and what the server saw.
     fn run(self, runtime: &Runtime) -> Result<(Summary, Arc<RequestLog>)> {
         let config = config(&self.args, self.speed);
-        let dir = tempfile::tempdir().context("cannot make a directory for the demo")?;
+        let passing = tempfile::tempdir().context("cannot make a directory for the demo")?;
+        let dir = self.args.dir.as_deref().unwrap_or(passing.path());
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let unix_micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
-        let mut crawl = Crawl::open(dir.path(), config.clone(), unix_micros)?;
+        let mut crawl = Crawl::open(dir, config.clone(), unix_micros)?;
         let clock = Accelerated::new(Instant::now(), self.speed);
         let (server, net) = {
             let _inside = runtime.enter();

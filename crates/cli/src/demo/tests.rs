@@ -17,6 +17,7 @@ fn args() -> DemoArgs {
         seed: 7,
         policy: "bfs".to_owned(),
         budget: "60/s".parse().unwrap(),
+        dir: None,
         json: false,
     }
 }

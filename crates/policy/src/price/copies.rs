@@ -341,7 +341,9 @@ impl Copy {
         record.seen = self.seen.into();
         let mut profiles =
             if self.state & IN_PARTS == 0 { Profiles::default() } else { unpack(&record).0 };
-        profiles.add(at.seconds(), sketch, SKETCH_LEN, 1);
+        // The record keeps upper halves; hashes must be compared as they are kept.
+        let sketch: Vec<u64> = sketch.iter().map(|hash| hash >> 32 << 32).collect();
+        profiles.add(at.seconds(), &sketch, SKETCH_LEN, 1);
         let fit = fit(profiles.points(), SKETCH_LEN, 1);
         pack(&profiles, &fit.changing, &mut record);
         self.curve = record.curve;
@@ -403,13 +405,33 @@ mod tests {
         assert!(copies.page(PageId(0)).is_gone());
     }
 
+    fn hash(seed: u64, item: u64) -> u64 {
+        tidewatch_math::Draws::of(seed, "price.copies", item).word()
+    }
+
+    #[test]
+    fn a_page_that_stays_the_same_is_believed_to() {
+        let mut copies = one();
+        let mut sketch: Vec<u64> = (0..8).map(|item| hash(1, item)).collect();
+        sketch.sort_unstable();
+        let chance = |copies: &Copies| match copies.staling(PageId(0)) {
+            Staling::Parts { chance, .. } => chance,
+            other => panic!("{other:?}"),
+        };
+        let content = Content { sketch: &sketch, changed: Some(false), ..Content::default() };
+        copies.fetched(PageId(0), at(0.5), &content);
+        let first = chance(&copies);
+        (1..10).for_each(|day| copies.fetched(PageId(0), at(86_400.0 * f64::from(day)), &content));
+        assert!(chance(&copies) < 0.7 * first, "{} {first}", chance(&copies));
+    }
+
     #[test]
     fn sketches_make_curves() {
         let mut copies = one();
         for day in 0..12u64 {
             // A quarter of the page is new every day.
             let mut sketch: Vec<u64> =
-                (0..8).map(|i| (i << 40) + (day << 20) * u64::from(i < 2)).collect();
+                (0..8).map(|item| hash(if item < 2 { day } else { 99 }, item)).collect();
             sketch.sort_unstable();
             let content = Content { sketch: &sketch, changed: Some(true), ..Content::default() };
             copies.fetched(PageId(0), at(86_400.0 * day as f64), &content);

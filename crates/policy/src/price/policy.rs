@@ -42,7 +42,7 @@ pub struct Settings {
 impl Settings {
     /// What is used where nothing else is asked for.
     pub const DEFAULT: Settings = Settings {
-        parts: Parts::ALL,
+        parts: Parts::DEFAULT,
         logs_all: false,
         probes: 0.01,
         solve_every: Span::MINUTE.times(30),
@@ -69,7 +69,7 @@ const LATE_ALLOWANCES: f64 = 5.0;
 /// A page never fetched is late after this time: a source may show a dozen at once.
 const LATE_ONCE: f64 = 600.0;
 /// Times that a page is tried before it is left alone for long.
-const ATTEMPTS: u8 = 3;
+pub(super) const ATTEMPTS: u8 = 3;
 /// The market is solved anew when twice as many copies are held as then, and so many more.
 pub(super) const OUTGROWN: usize = 8;
 /// The price where a fetch costs nothing, since everything can be fetched; in clicks.
@@ -268,7 +268,7 @@ impl Price {
 
     /// When a page is due that waits so long after a fetch; `None` if never. After failures it is asked
     /// for less and less often.
-    fn due_time(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
+    pub(super) fn due_time(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
         let wait = wait * f64::from(1u32 << self.copies.page(page).failures());
         let wait = Span::from_seconds(wait).filter(|wait| *wait != Span::FOREVER)?;
         Some(from + wait)

@@ -1,10 +1,10 @@
 //! Why this page now, or why not?
 
-use tidewatch_core::{FetchKind, PageId, Span, Time};
+use tidewatch_core::{FetchKind, PageId, Time};
 
 use super::market::{clear_to, demand};
 use super::news::NO_SOURCE;
-use super::policy::{LEAST, Price, SOLVED};
+use super::policy::{ATTEMPTS, LEAST, Price, SOLVED};
 use super::value::Value;
 
 /// Quantile of the standard normal law for an interval of 95%.
@@ -35,6 +35,8 @@ pub struct Why {
     pub shown: Option<u16>,
     /// Whether it is known to be gone.
     pub is_gone: bool,
+    /// Fetches in a row that failed.
+    pub failures: u8,
 }
 
 /// What another budget would bring, for the same beliefs.
@@ -84,8 +86,9 @@ impl Price {
             }
         };
         let host_price = self.host_price(copy.host);
-        let wait = Span::from_seconds(value.wait(host_price)).unwrap_or(Span::FOREVER);
-        let due = if wait == Span::FOREVER { Time::NEVER } else { since + wait };
+        let is_left = copy.last().is_none() && copy.failures() >= ATTEMPTS;
+        let wait = value.wait(host_price);
+        let due = if is_left { None } else { self.due_time(page, since, wait) };
         Some(Why {
             page,
             kind,
@@ -94,10 +97,11 @@ impl Price {
             worth: value.worth(now.since(since).seconds(), host_price),
             price: self.price(),
             host_price,
-            due,
+            due: due.unwrap_or(Time::NEVER),
             history: self.copies.history(page),
             shown: self.news.shown_by(page),
             is_gone: copy.is_gone(),
+            failures: copy.failures(),
         })
     }
 

@@ -45,16 +45,16 @@ fn contenders() -> Result<Vec<Contender>, LabError> {
     let echo = |name, echoing: Echoing| {
         Contender::new(name, move |_, _| Box::new(Echo::new(Rule::NewPages, echoing)))
     };
-    let own = Logged::Held;
+    let (own, usual) = (Logged::Held, Parts::DEFAULT);
     Ok(vec![
         echo("echo-newpages, pooled", Echoing { pooling: Pooling::All, ..AS_PUBLISHED }),
         published("echo-newpages")?,
-        priced("price", Parts::ALL, true),
-        priced("price without page prediction", Parts { prediction: false, ..Parts::ALL }, true),
-        priced("price without credit", Parts { credit: false, ..Parts::ALL }, true),
-        priced("price without pooling", Parts { pooling: false, ..Parts::ALL }, true),
+        priced("price", usual, true),
+        priced("price without page prediction", Parts { prediction: false, ..usual }, true),
+        priced("price with credit", Parts { credit: true, ..usual }, true),
+        priced("price without pooling", Parts { pooling: false, ..usual }, true),
         Contender { logged: own, ..echo("echo-newpages, pooled, own log", Echoing::DEFAULT) },
-        Contender { logged: own, ..priced("price, own log", Parts::ALL, false) },
+        Contender { logged: own, ..priced("price, own log", usual, false) },
         Contender::new("echo-newpages, told", |world, _| {
             Box::new(known_sources(world, Rule::NewPages))
         }),
@@ -159,9 +159,9 @@ mod tests {
     #[test]
     fn a_tiny_web_gives_every_table() {
         let setup =
-            Setup { seed: 1, repeat: 2, scale: 0.02, data: None, trace: None, say: &|_: &str| {} };
+            Setup { seed: 1, repeat: 2, scale: 0.01, data: None, trace: None, say: &|_: &str| {} };
         let text = run(&setup).unwrap().to_text(200);
-        for name in ["price without credit", "own log", "told", "hardly visited", "N = 0.05"] {
+        for name in ["price with credit", "own log", "told", "hardly visited", "N = 0.05"] {
             assert!(text.contains(name), "no {name} in {text}");
         }
     }
