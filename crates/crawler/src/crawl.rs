@@ -15,6 +15,7 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tidewatch_archive::{Archive, ArchiveError};
@@ -118,6 +119,10 @@ pub struct Crawl {
     pub(crate) last: Time,
     /// Inputs on the tape since the last snapshot.
     pub(crate) unsaved: u64,
+    /// How long they took to take in, which is how long the next start would.
+    pub(crate) unsaved_took: Duration,
+    /// How long the last snapshot took.
+    pub(crate) save_took: Duration,
 }
 
 /// How a page became known.
@@ -438,10 +443,12 @@ impl Crawl {
     /// Keeps the frontier in a file, so that the next start need not play the tape up to here.
     pub fn save(&mut self) -> Result<(), CrawlError> {
         self.sync()?;
+        let began = Instant::now();
         let batch = self.store.next_tape();
         // Without it the next start takes longer and comes to the same.
         let _ = snapshot::write(self.store.dir(), &self.frontier, batch, self.last);
-        self.unsaved = 0;
+        (self.unsaved, self.unsaved_took) = (0, Duration::ZERO);
+        self.save_took = began.elapsed();
         Ok(self.store.spill()?)
     }
 

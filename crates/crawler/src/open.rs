@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tidewatch_archive::{Archive, warc_date};
@@ -74,6 +75,8 @@ impl Crawl {
             seed_hosts: FxHashSet::default(),
             last: Time::ZERO,
             unsaved: 0,
+            unsaved_took: Duration::ZERO,
+            save_took: Duration::ZERO,
         })
     }
 
@@ -101,6 +104,7 @@ impl Crawl {
     /// Plays the tape from a batch on. Every decision on it is taken again and must come out the same.
     pub(crate) fn play_from(&mut self, batch: u64) -> Result<Replayed, CrawlError> {
         let mut replayed = Replayed::default();
+        let began = Instant::now();
         let first = self.frontier.next_page();
         let mut names = StoredUrls {
             hosts: &mut self.hosts,
@@ -118,6 +122,7 @@ impl Crawl {
                 return Err(error.into());
             }
         }
+        self.unsaved_took = began.elapsed();
         Ok(replayed)
     }
 

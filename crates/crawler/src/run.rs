@@ -26,11 +26,11 @@ use crate::{Crawl, CrawlError, Net};
 
 /// How often everything is synced, and the watcher told.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
-/// Inputs on the tape after which the frontier is saved, at least: a start plays as many
-/// in the blink of an eye.
-const SAVE_EVERY: u64 = 20_000;
-/// The same in terms of pages, because a large frontier takes longer to save.
-const SAVE_EVERY_SHARE: u64 = 8;
+/// The frontier is saved once its inputs since took this long to take in: a start, which takes
+/// them in again, is to be ready within seconds.
+const LONGEST_REPLAY: Duration = Duration::from_secs(1);
+/// But not before this many times as long as saving takes, which grows with what is known.
+const SAVE_SHARE: u32 = 8;
 /// How long requests under way may take to end when the crawl is stopped.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 /// Reports that are committed together at most: a commit takes moments, not seconds.
@@ -132,7 +132,9 @@ pub fn run(
         if let Some(ended) = stop.why(began, crawl.tally().all_fetches() - before) {
             break ended;
         }
+        let turn = Instant::now();
         let wait = if keeper.is_full { Time::NEVER } else { hand.out(crawl, clock.now())? };
+        crawl.unsaved_took += turn.elapsed();
         let sleep = Duration::from_micros(wait.since(clock.now()).as_micros());
         let sleep = sleep.min(LONGEST_SLEEP);
         if keeper.is_stuck {
@@ -193,12 +195,14 @@ fn take(
         // The others are not far, and one commit for many is cheaper than many.
         std::thread::sleep(LINGER);
     }
+    let turn = Instant::now();
     let mut taken = Vec::new();
     for report in first.into_iter().chain(reports.try_iter()).take(MOST_AT_ONCE) {
         hand.under_way -= 1;
         let now = clock.now();
         taken.push((crawl.take_in(report, now)?, now));
     }
+    crawl.unsaved_took += turn.elapsed();
     // Even if they cannot be committed now, they will be before they are told to be stored.
     keeper.stored.extend(taken.iter().filter_map(|(settled, _)| settled.held()));
     let committed = crawl.commit();
@@ -270,8 +274,7 @@ impl Keeper {
     }
 
     fn save(crawl: &mut Crawl) -> Result<(), CrawlError> {
-        let pages = u64::from(crawl.store().pages());
-        let is_time = crawl.unsaved() >= SAVE_EVERY.max(pages / SAVE_EVERY_SHARE);
+        let is_time = crawl.unsaved_took >= LONGEST_REPLAY.max(SAVE_SHARE * crawl.save_took);
         if is_time { crawl.save() } else { Ok(()) }
     }
 

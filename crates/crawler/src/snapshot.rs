@@ -13,7 +13,7 @@ use std::path::Path;
 use tidewatch_core::Time;
 use tidewatch_frontier::Frontier;
 use tidewatch_policy::Policy;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const NAME: &str = "frontier.snapshot";
 /// Begins the file; the last sign counts its versions.
@@ -37,12 +37,14 @@ pub(crate) fn write(dir: &Path, frontier: &Frontier, batch: u64, last: Time) -> 
     head[..8].copy_from_slice(MAGIC);
     head[16..24].copy_from_slice(&batch.to_le_bytes());
     head[24..].copy_from_slice(&last.as_micros().to_le_bytes());
-    let sum = checksum(&head[16..], &state);
+    let sum = checksum(&head[16..], &state.each_ref().map(Vec::as_slice));
     head[8..16].copy_from_slice(&sum.to_le_bytes());
     let new = dir.join("frontier.new");
     let mut file = File::create(&new)?;
     file.write_all(&head)?;
-    file.write_all(&state)?;
+    for piece in state {
+        file.write_all(&piece)?;
+    }
     file.sync_data()?;
     fs::rename(new, dir.join(NAME))?;
     Ok(true)
@@ -54,7 +56,7 @@ pub(crate) fn read(dir: &Path, policy: Box<dyn Policy>, next_batch: u64) -> Opti
     let (head, state) = bytes.split_at_checked(HEAD)?;
     let number = |at: usize| head[at..at + 8].try_into().ok().map(u64::from_le_bytes);
     let (sum, batch, last) = (number(8)?, number(16)?, number(24)?);
-    let is_good = head[..8] == *MAGIC && sum == checksum(&head[16..], state);
+    let is_good = head[..8] == *MAGIC && sum == checksum(&head[16..], &[state]);
     if !is_good || batch > next_batch {
         return None;
     }
@@ -62,6 +64,9 @@ pub(crate) fn read(dir: &Path, policy: Box<dyn Policy>, next_batch: u64) -> Opti
     Some(Snapshot { frontier, batch, last: Time::from_micros(last) })
 }
 
-fn checksum(head: &[u8], state: &[u8]) -> u64 {
-    xxh3_64(head) ^ xxh3_64(state).rotate_left(1)
+/// Of the head and of the state, in however many pieces it comes.
+fn checksum(head: &[u8], state: &[&[u8]]) -> u64 {
+    let mut sum = Xxh3::new();
+    state.iter().for_each(|piece| sum.update(piece));
+    xxh3_64(head) ^ sum.digest().rotate_left(1)
 }

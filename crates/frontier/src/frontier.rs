@@ -120,16 +120,19 @@ impl Frontier {
     }
 
     /// The whole state as bytes, from which [`Frontier::load`] goes on without the history
-    /// before it. `None` if the policy cannot be saved.
-    pub fn save(&self) -> Option<Vec<u8>> {
-        postcard::to_stdvec(&(self.policy.save()?, self)).ok()
+    /// before it: in pieces, one after the other, because together they are as large as everything
+    /// that is known. `None` if the policy cannot be saved.
+    pub fn save(&self) -> Option<[Vec<u8>; 3]> {
+        let policy = self.policy.save()?;
+        let length = postcard::to_stdvec(&policy.len()).ok()?;
+        Some([length, policy, postcard::to_stdvec(self).ok()?])
     }
 
     /// The frontier that was saved, with a new policy of the same name. `None` if the bytes
     /// make no sense.
     pub fn load(mut policy: Box<dyn Policy>, saved: &[u8]) -> Option<Frontier> {
-        let (known, mut frontier): (Vec<u8>, Frontier) = postcard::from_bytes(saved).ok()?;
-        policy.load(&known).then(|| {
+        let (known, mut frontier): (&[u8], Frontier) = postcard::from_bytes(saved).ok()?;
+        policy.load(known).then(|| {
             frontier.policy = policy;
             frontier
         })
