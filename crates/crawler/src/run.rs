@@ -30,7 +30,7 @@ const SYNC_EVERY: Duration = Duration::from_millis(500);
 /// them in again, is to be ready within seconds.
 const LONGEST_REPLAY: Duration = Duration::from_secs(1);
 /// But not before this many times as long as saving takes, which grows with what is known.
-const SAVE_SHARE: u32 = 8;
+const SAVE_SHARE: u32 = 3;
 /// How long requests under way may take to end when the crawl is stopped.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 /// Reports that are committed together at most: a commit takes moments, not seconds.
