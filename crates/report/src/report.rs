@@ -16,6 +16,11 @@ impl Tile {
         Self { label: label.into(), value: value.into(), note: None }
     }
 
+    /// A number, written as tables write it: a small one does not read as zero.
+    pub fn number(label: impl Into<String>, value: f64, decimals: usize) -> Self {
+        Self::new(label, crate::number::fixed(value, decimals))
+    }
+
     /// A line under the value: its uncertainty, or what it is compared with.
     pub fn note(self, note: impl Into<String>) -> Self {
         Self { note: Some(note.into()), ..self }

@@ -213,7 +213,7 @@ impl Summary {
             Tile::new("up to date now", percent(self.fresh_now)),
             Tile::new("failures", self.failures.values().sum::<u64>().to_string()),
             match self.price {
-                Some(price) => Tile::new("price", format!("{price:.3}")).note(PRICE),
+                Some(price) => Tile::number("price", price, 3).note(PRICE),
                 None => Tile::new("price", "—").note(NO_PRICE),
             },
         ];
