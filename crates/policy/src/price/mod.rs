@@ -11,13 +11,14 @@
 //! how copies go stale and what they are worth, also from hints
 //! ([`signals`]); [`news`] learns what sources show and what new pages
 //! bring, each page by itself ([`predict`]). [`Price`] puts items in the order in which they reach the
-//! price (`plan.rs` finds both anew), and [`why`] tells what decided.
+//! price (`next.rs`; `plan.rs` finds both anew), and [`why`] tells what decided.
 
 pub mod control;
 pub mod copies;
 pub mod hosts;
 pub mod market;
 pub mod news;
+mod next;
 mod plan;
 mod policy;
 pub mod predict;

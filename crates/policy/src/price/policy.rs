@@ -59,13 +59,13 @@ impl Default for Settings {
 const LOOK_AGAIN: Span = Span::DAY;
 const LOOK_LATER: f64 = 1.25;
 /// Times are kept in microseconds: what is worth the price but for this rounding is worth it.
-const ROUNDING: f64 = 1.0 - 1e-6;
+pub(super) const ROUNDING: f64 = 1.0 - 1e-6;
 /// The price is solved for to this relative width: what is believed moves it by far more.
 pub(super) const SOLVED: f64 = 1e-3;
 /// What was due so long ago, as a share of its wait, had to wait for the budget; so did what was due
 /// before so many allowances.
-const LATE: f64 = 0.01;
-const LATE_ALLOWANCES: f64 = 5.0;
+pub(super) const LATE: f64 = 0.01;
+pub(super) const LATE_ALLOWANCES: f64 = 5.0;
 /// A page never fetched is late after this time: a source may show a dozen at once.
 const LATE_ONCE: f64 = 600.0;
 /// Times that a page is tried before it is left alone for long.
@@ -77,7 +77,7 @@ pub(super) const LEAST: f64 = 1e-15;
 /// The price before anything is known: a click.
 const FIRST_PRICE: f64 = 1.0;
 /// Due times that are looked at anew in one choice at most; the rest follow with the next.
-const LOOKS: usize = 64;
+pub(super) const LOOKS: usize = 64;
 /// What a probe counts after the next: the last thousand decide.
 const PROBE_FADE: f64 = 0.999;
 /// One price for every fetch.
@@ -274,7 +274,7 @@ impl Price {
         Some(from + wait)
     }
 
-    fn wait_until(&mut self, page: PageId, host: HostId, due: Option<Time>) {
+    pub(super) fn wait_until(&mut self, page: PageId, host: HostId, due: Option<Time>) {
         self.places[page.index()] = due.map_or(Place::Nowhere, Place::Due);
         if let Some(due) = due {
             self.due.push((due, page.0), host, page);
@@ -356,91 +356,6 @@ impl Price {
             self.probes.fresh = PROBE_FADE * self.probes.fresh + f64::from(u8::from(!changed));
             self.probes.all = PROBE_FADE * self.probes.all + 1.0;
         }
-    }
-
-    /// The dearest page never fetched that is worth the price.
-    fn next_once(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
-        for _ in 0..LOOKS {
-            let (_, page) = self.once.pop(now, gate)?;
-            if self.places[page.index()] != Place::Once {
-                continue;
-            }
-            let worth = self.once_worth(page).unwrap_or(f64::MAX);
-            if worth >= self.host_price(self.copies.page(page).host) {
-                return Some(page);
-            }
-            self.places[page.index()] = Place::Nowhere;
-            self.offer(page);
-        }
-        None
-    }
-
-    /// The copy or source that reached the price first, and whether it had to wait.
-    fn next_due(&mut self, now: Time, gate: &dyn Gate) -> Option<(PageId, bool)> {
-        for _ in 0..LOOKS {
-            let ((due, _), page) = self.due.pop_if(now, gate, |(due, _)| due <= now)?;
-            if self.places[page.index()] != Place::Due(due) {
-                continue;
-            }
-            let copy = self.copies.page(page);
-            let (last, host) = (copy.last()?, copy.host);
-            let (value, price) = (self.value(page), self.host_price(host));
-            let elapsed = now.since(last).seconds();
-            if value.worth(elapsed, price) >= price * ROUNDING {
-                let late = elapsed - value.wait(price);
-                let wait = elapsed - late;
-                return Some((page, late > (LATE * wait).max(LATE_ALLOWANCES / self.budget)));
-            }
-            self.schedule(page, last);
-        }
-        None
-    }
-
-    /// The best of what is not worth the price: the dearest page never fetched, or the copy or source
-    /// that is due next.
-    fn next_spare(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
-        match (self.next_cheap(now, gate), self.next_waiting(now, gate)) {
-            (Some((worth, page)), Some((other, due, wait))) if worth >= other => {
-                self.due.push((due, wait.0), self.copies.page(wait).host, wait);
-                Some(page)
-            }
-            (Some((worth, page)), Some((.., wait))) => {
-                self.cheap.push(Highest(worth), self.copies.page(page).host, page);
-                Some(wait)
-            }
-            (Some((_, page)), None) | (None, Some((.., page))) => Some(page),
-            (None, None) => None,
-        }
-    }
-
-    fn next_cheap(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, PageId)> {
-        loop {
-            let (worth, page) = self.cheap.pop(now, gate)?;
-            if self.places[page.index()] == Place::Cheap {
-                return Some((worth.0, page));
-            }
-        }
-    }
-
-    /// The copy or source due next, with what it is worth. What was only to be looked at is put back to
-    /// when it is due.
-    fn next_waiting(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, Time, PageId)> {
-        for _ in 0..LOOKS {
-            let ((due, _), page) = self.due.pop(now, gate)?;
-            if self.places[page.index()] != Place::Due(due) {
-                continue;
-            }
-            let copy = self.copies.page(page);
-            let (host, last) = (copy.host, copy.last().unwrap_or(now));
-            let (value, price) = (self.value(page), self.host_price(host));
-            let exact = self.due_time(page, last, value.wait(price));
-            if exact.is_some_and(|exact| exact <= due) {
-                let worth = value.worth(now.since(last).seconds(), price) * self.price() / price;
-                return Some((worth, due, page));
-            }
-            self.wait_until(page, host, exact);
-        }
-        None
     }
 }
 

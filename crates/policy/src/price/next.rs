@@ -1,0 +1,94 @@
+//! What comes next: the queues, looked at anew as pages come up.
+
+use tidewatch_core::{PageId, Time};
+
+use super::policy::{LATE, LATE_ALLOWANCES, LOOKS, Place, Price, ROUNDING};
+use crate::Gate;
+use crate::agenda::Highest;
+
+impl Price {
+    /// The dearest page never fetched that is worth the price.
+    pub(super) fn next_once(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        for _ in 0..LOOKS {
+            let (_, page) = self.once.pop(now, gate)?;
+            if self.places[page.index()] != Place::Once {
+                continue;
+            }
+            let worth = self.once_worth(page).unwrap_or(f64::MAX);
+            if worth >= self.host_price(self.copies.page(page).host) {
+                return Some(page);
+            }
+            self.places[page.index()] = Place::Nowhere;
+            self.offer(page);
+        }
+        None
+    }
+
+    /// The copy or source that reached the price first, and whether it had to wait.
+    pub(super) fn next_due(&mut self, now: Time, gate: &dyn Gate) -> Option<(PageId, bool)> {
+        for _ in 0..LOOKS {
+            let ((due, _), page) = self.due.pop_if(now, gate, |(due, _)| due <= now)?;
+            if self.places[page.index()] != Place::Due(due) {
+                continue;
+            }
+            let copy = self.copies.page(page);
+            let (last, host) = (copy.last()?, copy.host);
+            let (value, price) = (self.value(page), self.host_price(host));
+            let elapsed = now.since(last).seconds();
+            if value.worth(elapsed, price) >= price * ROUNDING {
+                let late = elapsed - value.wait(price);
+                let wait = elapsed - late;
+                return Some((page, late > (LATE * wait).max(LATE_ALLOWANCES / self.budget)));
+            }
+            self.schedule(page, last);
+        }
+        None
+    }
+
+    /// The best of what is not worth the price: the dearest page never fetched, or the copy or source
+    /// that is due next.
+    pub(super) fn next_spare(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        match (self.next_cheap(now, gate), self.next_waiting(now, gate)) {
+            (Some((worth, page)), Some((other, due, wait))) if worth >= other => {
+                self.due.push((due, wait.0), self.copies.page(wait).host, wait);
+                Some(page)
+            }
+            (Some((worth, page)), Some((.., wait))) => {
+                self.cheap.push(Highest(worth), self.copies.page(page).host, page);
+                Some(wait)
+            }
+            (Some((_, page)), None) | (None, Some((.., page))) => Some(page),
+            (None, None) => None,
+        }
+    }
+
+    fn next_cheap(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, PageId)> {
+        loop {
+            let (worth, page) = self.cheap.pop(now, gate)?;
+            if self.places[page.index()] == Place::Cheap {
+                return Some((worth.0, page));
+            }
+        }
+    }
+
+    /// The copy or source due next, with what it is worth. What was only to be looked at is put back to
+    /// when it is due.
+    fn next_waiting(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, Time, PageId)> {
+        for _ in 0..LOOKS {
+            let ((due, _), page) = self.due.pop(now, gate)?;
+            if self.places[page.index()] != Place::Due(due) {
+                continue;
+            }
+            let copy = self.copies.page(page);
+            let (host, last) = (copy.host, copy.last().unwrap_or(now));
+            let (value, price) = (self.value(page), self.host_price(host));
+            let exact = self.due_time(page, last, value.wait(price));
+            if exact.is_some_and(|exact| exact <= due) {
+                let worth = value.worth(now.since(last).seconds(), price) * self.price() / price;
+                return Some((worth, due, page));
+            }
+            self.wait_until(page, host, exact);
+        }
+        None
+    }
+}
