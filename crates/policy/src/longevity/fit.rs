@@ -11,7 +11,7 @@
 //! That curve describes a page; it does not schedule one. What a period costs is linear in the
 //! divergence curve, so where the curve is not known the period that is best on average is that of
 //! the average curve, the *mixture* Σ p_c D_c(t) of all candidates by their posterior chances, whose
-//! worth is Σ p_c U_c(t) ([`ExpectedWorth`]). The difference matters: a page found all new at every
+//! worth is Σ p_c U_c(t) ([`expected_worth`]). The difference matters: a page found all new at every
 //! look may change hourly, which no refresh can keep, or daily, which some can; its mean rate would
 //! give it up for good, the mixture gives up the hourly part.
 //!
@@ -22,34 +22,15 @@
 
 use std::sync::LazyLock;
 
+use super::candidates::{Placed, RATES, SHAPES, Shape, logs, rate_of};
 use super::curve::DivergenceCurve;
 use super::profile::Point;
-use crate::law::LossCurve;
+use super::worth::{ExpectedWorth, TIMES};
 
 /// How many independent draws a point is worth however many hashes are compared: about the number
 /// of updates between two looks.
 const PROCESS_DRAWS: f64 = 3.0;
 
-/// Candidates for K: churn, then scrolls of longer and longer windows.
-const ITEMS: [u8; 5] = [1, 2, 4, 8, 16];
-/// Candidates for A.
-const LIMITS: [f64; 9] = [0.01, 0.03, 0.07, 0.15, 0.25, 0.4, 0.6, 0.8, 0.97];
-/// Candidates for b/A.
-const JUMPS: [f64; 2] = [0.0, 0.5];
-/// Slowest candidate rate, per second: once in four years.
-const SLOWEST: f64 = 8e-9;
-/// Rates, each √2 times the one before: up to once an hour. What is faster no crawler keeps, and the
-/// jump stands for it.
-const RATES: usize = 31;
-/// Steps of the table from one rate to the next.
-const RATE_STEPS: usize = OCTAVE / 2;
-/// Steps of the table of curves over ln(λt), a factor of two apart in `OCTAVE` steps.
-const OCTAVE: usize = 4;
-const STEPS: usize = 30 * OCTAVE;
-/// Least λt in the table.
-const LEAST: f64 = 1e-5;
-/// Divergence is never taken to be surely none or surely all: sketches err, pages surprise.
-const DOUBT: f64 = 0.003;
 /// Prior chances: half of all pages are static; of changing content two thirds churn `[OP08, §3.3]`.
 const PRIOR: [f64; 3] = [0.5, 0.335, 0.165];
 
@@ -62,200 +43,138 @@ pub struct Fit {
     pub changing: DivergenceCurve,
     /// Posterior chances of static, churn and scroll.
     pub chances: [f64; 3],
-    /// What a refresh is expected to be worth, by the time since the last.
-    pub worth: ExpectedWorth,
-}
-
-/// Times at which expected worth is kept, each √2 times the one before: from twenty minutes to
-/// five years.
-const TIMES: usize = 35;
-const FIRST_TIME: f64 = LEAST / SLOWEST;
-/// Steps of the table from one time to the next.
-const TIME_STEPS: usize = OCTAVE / 2;
-/// Candidates less likely than this add nothing that a single-precision sum would keep.
-const NEGLIGIBLE: f64 = 1e-7;
-
-/// U of the mixture of all candidates, by their chances: Σ p_c U_c(t), seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ExpectedWorth([f32; TIMES]);
-
-impl ExpectedWorth {
-    /// Of a page that nothing is expected of.
-    pub const NOTHING: ExpectedWorth = ExpectedWorth([0.0; TIMES]);
-
-    /// The time after which a refresh is expected to be worth so much; infinite if it never is.
-    /// Between the times kept by powers of time, before the first as t², as every U begins.
-    pub fn elapsed_at(&self, worth: f64) -> f64 {
-        if worth <= 0.0 {
-            return 0.0;
-        }
-        let at = |k: usize| f64::from(self.0[k]);
-        let time = |k: f64| FIRST_TIME * (k / 2.0).exp2();
-        match (0..TIMES).find(|&k| at(k) >= worth) {
-            None => f64::INFINITY,
-            Some(0) => FIRST_TIME * (worth / at(0)).sqrt(),
-            Some(k) if at(k - 1) > 0.0 => {
-                let part = (worth / at(k - 1)).ln() / (at(k) / at(k - 1)).ln();
-                time((k - 1) as f64 + part)
-            }
-            Some(k) => time(k as f64),
-        }
-    }
-}
-
-/// One candidate shape at unit rate: ln D and ln(1 − D), and U, over the grid of ln(λt).
-struct Shape {
-    items: u8,
-    limit: f64,
-    jump: f64,
-    logs: Vec<[f32; 2]>,
-    worths: Vec<f32>,
-}
-
-impl Shape {
-    /// Its place among the families.
-    fn family(&self) -> usize {
-        usize::from(self.items > 1) + 1
-    }
-}
-
-static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
-    let all = ITEMS.iter().flat_map(|&items| {
-        LIMITS.iter().flat_map(move |&limit| JUMPS.iter().map(move |&part| (items, limit, part)))
-    });
-    all.map(|(items, limit, part)| {
-        let jump = limit * part;
-        let curve = DivergenceCurve::new(1.0, limit, jump, items);
-        let at = |step: usize| LEAST * (step as f64 / OCTAVE as f64).exp2();
-        let logs = (0..STEPS).map(|step| logs(curve.stale(at(step)))).collect();
-        let worths = (0..STEPS).map(|step| curve.worth(at(step)) as f32).collect();
-        Shape { items, limit, jump, logs, worths }
-    })
-    .collect()
-});
-
-fn logs(divergence: f64) -> [f32; 2] {
-    let d = divergence.clamp(DOUBT, 1.0 - DOUBT);
-    [d.ln() as f32, (-d).ln_1p() as f32]
-}
-
-/// A point placed on the table's grid for the slowest rate.
-struct Placed {
-    step: f64,
-    divergence: f32,
-    weight: f32,
 }
 
 /// The curve that `points` speak for, seen through sketches of `hashes`; `overlap` profiles share
 /// each fetch.
 pub fn fit(points: &[Point], hashes: usize, overlap: usize) -> Fit {
-    let weight = 1.0 / (1.0 / hashes.max(1) as f64 + 1.0 / PROCESS_DRAWS) / overlap.max(1) as f64;
-    let placed: Vec<Placed> = points
-        .iter()
-        .filter(|p| p.elapsed > 0.0)
-        .map(|p| Placed {
-            step: (SLOWEST * p.elapsed / LEAST).log2() * OCTAVE as f64,
-            divergence: p.divergence.clamp(0.0, 1.0) as f32,
-            weight: weight as f32,
-        })
-        .collect();
-    let mut families = [Family::default(), Family::default(), Family::default()];
-    families[0].add(static_likelihood(&placed), &[0.0; 4]);
-    let mut found = Vec::with_capacity(SHAPES.len() * RATES);
-    for shape in SHAPES.iter() {
-        for rate in 0..RATES {
-            let log = likelihood(shape, rate, &placed);
-            let means = [
-                rate_of(rate).ln(),
-                shape.limit.ln(),
-                shape.jump / shape.limit,
-                f64::from(shape.items).ln(),
-            ];
-            found.push(log);
-            families[shape.family()].add(log, &means);
+    // Most pages of a growing crawl have been seen once.
+    static UNSEEN: LazyLock<Fit> = LazyLock::new(|| Posterior::new(&[], 1, 1).fit());
+    if points.is_empty() { *UNSEEN } else { Posterior::new(points, hashes, overlap).fit() }
+}
+
+/// What a refresh is expected to be worth after such `points`, by the time since the last.
+pub fn expected_worth(points: &[Point], hashes: usize, overlap: usize) -> ExpectedWorth {
+    Posterior::new(points, hashes, overlap).worth()
+}
+
+/// All candidates, weighed.
+struct Posterior {
+    /// Likelihood of every candidate relative to the largest of its family, by shape and rate.
+    weights: Vec<[f32; RATES]>,
+    /// Static, churn and scroll.
+    families: [Family; 3],
+}
+
+impl Posterior {
+    fn new(points: &[Point], hashes: usize, overlap: usize) -> Self {
+        let draws = 1.0 / (1.0 / hashes.max(1) as f64 + 1.0 / PROCESS_DRAWS);
+        let draws = draws / overlap.max(1) as f64;
+        let placed: Vec<Placed> = points.iter().filter_map(|p| Placed::new(p, draws)).collect();
+        let mut weights: Vec<[f32; RATES]> = SHAPES.iter().map(|s| s.scores(&placed)).collect();
+        let mut families = [const { Family::NONE }; 3];
+        families[0] = Family::still(&placed);
+        for (shape, scores) in SHAPES.iter().zip(&weights) {
+            let largest = &mut families[shape.family()].largest;
+            *largest = scores.iter().copied().fold(*largest, f32::max);
         }
+        for (shape, scores) in SHAPES.iter().zip(&mut weights) {
+            families[shape.family()].add(shape, scores);
+        }
+        Posterior { weights, families }
     }
-    let ([curve, changing], chances) = choose(&families);
-    Fit { curve, changing, chances, worth: expected_worth(&found, &families, &chances) }
+
+    /// Posterior chances of the families.
+    fn chances(&self) -> [f64; 3] {
+        let logs: [f64; 3] = std::array::from_fn(|i| self.families[i].evidence() + PRIOR[i].ln());
+        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights = logs.map(|log| (log - largest).exp());
+        let total: f64 = weights.iter().sum();
+        weights.map(|weight| weight / total)
+    }
+
+    /// The curve of the best family, that of the best which changes, and the chances of all.
+    fn fit(&self) -> Fit {
+        let chances = self.chances();
+        let changing = self.families[if chances[1] >= chances[2] { 1 } else { 2 }].curve();
+        let is_static = chances[0] >= chances[1] + chances[2];
+        let curve = if is_static { DivergenceCurve::STATIC } else { changing };
+        Fit { curve, changing, chances }
+    }
+
+    /// Σ p_c U_c; at rate λ a shape's worth is that at unit rate and λt, over λ. The static page adds
+    /// nothing.
+    fn worth(&self) -> ExpectedWorth {
+        let chances = self.chances();
+        let mut sums = [0.0; TIMES];
+        for (shape, weights) in SHAPES.iter().zip(&self.weights) {
+            let family = shape.family();
+            let share = (chances[family] / self.families[family].total) as f32;
+            let worths = mixed(shape, weights);
+            sums.iter_mut().zip(worths).for_each(|(sum, worth)| *sum += share * worth);
+        }
+        ExpectedWorth(sums)
+    }
 }
 
-fn rate_of(rate: usize) -> f64 {
-    SLOWEST * (rate as f64 / 2.0).exp2()
-}
-
-/// Σ p_c U_c; at rate λ a shape's worth is that at unit rate and λt, over λ.
-fn expected_worth(found: &[f64], families: &[Family; 3], chances: &[f64; 3]) -> ExpectedWorth {
+/// Σ over the rates of a shape of w·U(λt)/λ.
+fn mixed(shape: &Shape, weights: &[f32; RATES]) -> [f32; TIMES] {
     let mut sums = [0.0; TIMES];
-    for (shape, logs) in SHAPES.iter().zip(found.chunks(RATES)) {
-        let family = shape.family();
-        for (rate, &log) in logs.iter().enumerate() {
-            let chance = chances[family] * families[family].share(log);
-            if chance < NEGLIGIBLE {
-                continue;
-            }
-            let scale = chance / rate_of(rate);
-            for (k, sum) in sums.iter_mut().enumerate() {
-                let step = (k * TIME_STEPS + rate * RATE_STEPS).min(STEPS - 1);
-                *sum += scale * f64::from(shape.worths[step]);
-            }
-        }
+    for (rate, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+        let scale = weight / rate_of(rate) as f32;
+        let worths = &shape.worths[rate..rate + TIMES];
+        sums.iter_mut().zip(worths).for_each(|(sum, worth)| *sum += scale * worth);
     }
-    ExpectedWorth(sums.map(|sum| sum as f32))
+    sums
 }
 
-fn static_likelihood(points: &[Placed]) -> f64 {
-    let [yes, no] = logs(0.0);
-    points
-        .iter()
-        .map(|p| f64::from(p.weight * (p.divergence * yes + (1.0 - p.divergence) * no)))
-        .sum()
-}
-
-fn likelihood(shape: &Shape, rate: usize, points: &[Placed]) -> f64 {
-    let shift = (rate * RATE_STEPS) as f64;
-    let mut sum = 0.0f32;
-    for point in points {
-        let place = (point.step + shift).clamp(0.0, (STEPS - 2) as f64);
-        let below = place as usize;
-        let part = (place - below as f64) as f32;
-        let (low, high) = (shape.logs[below], shape.logs[below + 1]);
-        let yes = low[0] + part * (high[0] - low[0]);
-        let no = low[1] + part * (high[1] - low[1]);
-        sum += point.weight * (point.divergence * yes + (1.0 - point.divergence) * no);
-    }
-    f64::from(sum)
-}
-
-/// Likelihoods of a family's candidates, kept relative to the largest so far.
-#[derive(Default)]
+/// Likelihoods of a family's candidates, relative to the largest.
 struct Family {
-    largest: Option<f64>,
+    /// ln of the largest.
+    largest: f32,
     total: f64,
+    /// Σ of ln λ, ln A, b/A and ln K, by likelihood.
     sums: [f64; 4],
     count: f64,
 }
 
 impl Family {
-    fn add(&mut self, log: f64, means: &[f64; 4]) {
-        let largest = self.largest.map_or(log, |l| l.max(log));
-        let shrink = self.largest.map_or(0.0, |l| (l - largest).exp());
-        let weight = (log - largest).exp();
-        self.total = self.total * shrink + weight;
-        for (sum, mean) in self.sums.iter_mut().zip(means) {
-            *sum = *sum * shrink + weight * mean;
-        }
-        self.largest = Some(largest);
-        self.count += 1.0;
+    const NONE: Family =
+        Family { largest: f32::NEG_INFINITY, total: 0.0, sums: [0.0; 4], count: 0.0 };
+    /// ln of a likelihood that single precision would lose beside one.
+    const NEGLIGIBLE: f32 = -17.0;
+
+    /// The page that never changes.
+    fn still(points: &[Placed]) -> Self {
+        let [ln_gone, ln_kept] = logs(0.0);
+        let drawn = points.iter().map(Placed::drawn);
+        let largest = drawn.map(|[gone, kept]| gone * ln_gone + kept * ln_kept).sum();
+        Family { largest, total: 1.0, count: 1.0, ..Family::NONE }
     }
 
-    /// A candidate's share of the family's likelihood.
-    fn share(&self, log: f64) -> f64 {
-        (log - self.largest.unwrap_or(0.0)).exp() / self.total
+    /// Turns a shape's ln-likelihoods into relative likelihoods, and adds them.
+    fn add(&mut self, shape: &Shape, scores: &mut [f32; RATES]) {
+        let (mut total, mut rates) = (0.0, 0.0);
+        for (rate, score) in scores.iter_mut().enumerate() {
+            let log = *score - self.largest;
+            *score = if log > Self::NEGLIGIBLE { log.exp() } else { 0.0 };
+            total += *score;
+            rates += *score * rate as f32;
+        }
+        let (total, rates) = (f64::from(total), f64::from(rates));
+        // ln λ is linear in the rate's number.
+        let ln_rate = total * rate_of(0).ln() + rates * std::f64::consts::LN_2 / 2.0;
+        self.sums[0] += ln_rate;
+        self.sums[1] += total * shape.limit.ln();
+        self.sums[2] += total * shape.jump / shape.limit;
+        self.sums[3] += total * f64::from(shape.items).ln();
+        self.total += total;
+        self.count += RATES as f64;
     }
 
     /// ln of the mean likelihood.
     fn evidence(&self) -> f64 {
-        self.largest.unwrap_or(0.0) + (self.total / self.count).ln()
+        f64::from(self.largest) + (self.total / self.count).ln()
     }
 
     fn curve(&self) -> DivergenceCurve {
@@ -265,22 +184,13 @@ impl Family {
     }
 }
 
-/// The curve of the best family, that of the best which changes, and the chances of all.
-fn choose(families: &[Family; 3]) -> ([DivergenceCurve; 2], [f64; 3]) {
-    let logs: [f64; 3] = std::array::from_fn(|i| families[i].evidence() + PRIOR[i].ln());
-    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights = logs.map(|log| (log - largest).exp());
-    let total: f64 = weights.iter().sum();
-    let chances = weights.map(|weight| weight / total);
-    let changing = families[if chances[1] >= chances[2] { 1 } else { 2 }].curve();
-    let is_static = chances[0] >= chances[1] + chances[2];
-    let curve = if is_static { DivergenceCurve::STATIC } else { changing };
-    ([curve, changing], chances)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::candidates::{LEAST, LIMITS, SLOWEST};
+    use super::super::worth::FIRST_TIME;
     use super::*;
+    use crate::law::LossCurve;
+    use proptest::prelude::*;
     use tidewatch_math::Draws;
     use tidewatch_math::sum::Moments;
 
@@ -316,9 +226,11 @@ mod tests {
     fn periods_are_found_from_expectations() {
         for (rate, limit, items) in [(0.3, 0.5, 1), (0.1, 0.8, 1), (0.5, 0.5, 4), (0.3, 0.9, 2)] {
             let truth = DivergenceCurve::new(rate / DAY, limit, 0.0, items);
-            let found = fit(&often(&seen(&truth, &DAYS)), usize::MAX, 1);
+            let points = often(&seen(&truth, &DAYS));
+            let found = fit(&points, usize::MAX, 1);
+            let expected = expected_worth(&points, usize::MAX, 1);
             let worth = 0.3 * truth.worth_limit();
-            for period in [found.curve.elapsed_at(worth), found.worth.elapsed_at(worth)] {
+            for period in [found.curve.elapsed_at(worth), expected.elapsed_at(worth)] {
                 let ratio = period / truth.elapsed_at(worth);
                 assert!((1.0 / grid()..grid()).contains(&ratio), "{truth:?} {found:?} {ratio}");
             }
@@ -364,7 +276,7 @@ mod tests {
                 let rate = if page % 2 == 0 { rate } else { 1e-12 };
                 let truth = DivergenceCurve::new(rate, limit, 0.0, items);
                 let points = looked_at(rate, limit, items, &mut draws);
-                (truth, fit(&points, 8, 1).worth.elapsed_at(PRICE).min(LONGEST))
+                (truth, expected_worth(&points, 8, 1).elapsed_at(PRICE).min(LONGEST))
             })
             .collect();
         let total = |period: f64| -> f64 {
@@ -397,13 +309,9 @@ mod tests {
     fn worth_of_one_candidate_is_its_own() {
         let shape = &SHAPES[5];
         let rate = 20;
-        let mut found = vec![f64::NEG_INFINITY; SHAPES.len() * RATES];
-        found[5 * RATES + rate] = 0.0;
-        let mut families = [Family::default(), Family::default(), Family::default()];
-        families.iter_mut().for_each(|family| family.add(0.0, &[0.0; 4]));
-        let mut chances = [0.0; 3];
-        chances[shape.family()] = 1.0;
-        let worth = expected_worth(&found, &families, &chances);
+        let mut weights = [0.0; RATES];
+        weights[rate] = 1.0;
+        let worth = ExpectedWorth(mixed(shape, &weights));
         let curve = DivergenceCurve::new(rate_of(rate), shape.limit, shape.jump, shape.items);
         for part in [1e-3, 0.1, 0.5, 0.9] {
             let wanted = part * curve.worth_limit();
@@ -413,6 +321,68 @@ mod tests {
         }
         assert_eq!(worth.elapsed_at(2.0 * curve.worth_limit()).to_bits(), f64::INFINITY.to_bits());
         assert!(ExpectedWorth::NOTHING.elapsed_at(1.0).is_infinite());
+    }
+
+    /// Candidates' chances by the definition, each curve evaluated where the points are.
+    fn literal(points: &[Point], hashes: usize) -> (f64, f64, f64) {
+        let draws = 1.0 / (1.0 / hashes as f64 + 1.0 / PROCESS_DRAWS);
+        let likelihood = |curve: &DivergenceCurve| -> f64 {
+            let of = |p: &Point| {
+                let [gone, kept] = logs(curve.stale(p.elapsed)).map(f64::from);
+                draws * (p.divergence * gone + (1.0 - p.divergence) * kept)
+            };
+            points.iter().map(of).sum::<f64>().exp()
+        };
+        let mut families = [(likelihood(&DivergenceCurve::STATIC), 1.0), (0.0, 0.0), (0.0, 0.0)];
+        let mut worth = [0.0; 3];
+        for shape in SHAPES.iter() {
+            for rate in 0..RATES {
+                let curve =
+                    DivergenceCurve::new(rate_of(rate), shape.limit, shape.jump, shape.items);
+                let (weight, family) = (likelihood(&curve), shape.family());
+                families[family].0 += weight;
+                families[family].1 += 1.0;
+                worth[family] += weight * curve.worth(AT);
+            }
+        }
+        let chance: [f64; 3] = std::array::from_fn(|i| PRIOR[i] * families[i].0 / families[i].1);
+        let total: f64 = chance.iter().sum();
+        let mean = |i: usize| chance[i] / total * worth[i] / families[i].0;
+        (chance[0] / total, chance[1] / total, mean(1) + mean(2))
+    }
+
+    /// One of the times kept: a month or so.
+    const AT: f64 = FIRST_TIME * 2048.0;
+    /// Between the table's steps, a quarter of an octave apart, logarithms of curves are taken as
+    /// straight: their second differences are below 0.02 there, an eighth of which, times the draws of
+    /// eight points, is how far a ln-likelihood may be off.
+    const TABLE: f64 = 0.02 / 8.0 * 8.0 * 3.0;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn tables_weigh_as_the_definition_does(
+            looks in prop::collection::vec((0.01f64..60.0, 0u8..=8), 0..8),
+        ) {
+            let points: Vec<Point> = looks
+                .iter()
+                .map(|&(day, gone)| Point {
+                    elapsed: day * DAY,
+                    divergence: f64::from(gone) / 8.0,
+                })
+                .collect();
+            let (calm, churn, worth) = literal(&points, 8);
+            let found = fit(&points, 8, 1);
+            let expected = f64::from(expected_worth(&points, 8, 1).0[22]);
+            prop_assert!((found.chances[0] - calm).abs() < TABLE, "{found:?} {calm}");
+            prop_assert!((found.chances[1] - churn).abs() < TABLE, "{found:?} {churn}");
+            prop_assert!((expected / worth - 1.0).abs() < 2.0 * TABLE, "{expected} {worth}");
+        }
+    }
+
+    #[test]
+    fn tables_begin_where_times_do() {
+        assert!((FIRST_TIME * SLOWEST / LEAST - 1.0).abs() < 1e-9);
     }
 
     #[test]

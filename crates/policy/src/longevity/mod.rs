@@ -13,15 +13,18 @@
 //!   how they find a page's period.
 
 mod bounds;
+mod candidates;
 mod curve;
 mod fit;
 mod packed;
 mod policy;
 mod profile;
+mod worth;
 
 pub use bounds::{UtilityBounds, utility_bounds};
 pub use curve::{DivergenceCurve, MOST_ITEMS};
-pub use fit::{ExpectedWorth, Fit, fit};
+pub use fit::{Fit, expected_worth, fit};
 pub use packed::{pack, unpack};
 pub use policy::{Longevity, Method, Settings, Threshold};
 pub use profile::{Point, Profiles};
+pub use worth::ExpectedWorth;

@@ -14,8 +14,9 @@ use tidewatch_core::record::SKETCH_LEN;
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
 use super::bounds::utility_bounds;
-use super::fit::{ExpectedWorth, fit};
+use super::fit::expected_worth;
 use super::profile::Profiles;
+use super::worth::ExpectedWorth;
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
 
@@ -185,7 +186,8 @@ impl Longevity {
 impl Known {
     fn learn_curve(&mut self, at: f64, sketch: &[u64], settings: &Settings) {
         self.profiles.add(at, sketch, settings.hashes, settings.profiles);
-        self.worth = fit(self.profiles.points(), settings.hashes, settings.profiles).worth;
+        let points = self.profiles.points();
+        self.worth = expected_worth(points, settings.hashes, settings.profiles);
     }
 
     /// One step of the search: t_R is when the newest base was held.
