@@ -1,5 +1,6 @@
 //! Every law against its definition, against the others, and against what must hold of all.
 
+use super::invert::invert_worth;
 use super::*;
 use proptest::prelude::*;
 use tidewatch_math::quadrature::{Aim, integrate};
@@ -354,4 +355,26 @@ fn simulated_pages_are_as_stale_as_the_law_says() {
 #[test]
 fn a_law_is_small_and_copied() {
     assert!(size_of::<Curve>() <= 24 && size_of::<Law<'_>>() <= 32);
+}
+
+proptest! {
+    /// Halley's steps end where the bracketed search does, however little or much is known of a rate.
+    #[test]
+    fn lomax_waits_are_those_of_the_search(
+        ln_shape in -7.0f64..14.0, ln_worth in -30.0f64..10.0, near in 0.0f64..1.0,
+    ) {
+        let law = Lomax::uncertain_rate(ln_shape.exp(), 3.0).unwrap();
+        // Some worths near the limit, where there is one: there steps are many.
+        let limit = law.worth_limit();
+        let worth = if near > 0.5 && limit.is_finite() {
+            limit * (1.0 - (-20.0 * (near - 0.5)).exp())
+        } else {
+            ln_worth.exp()
+        };
+        let (found, slow) = (law.elapsed_at(worth), invert_worth(&law, worth));
+        // Near the limit a rounding of U moves τ by that over the slope of ln U.
+        let slope = slow * law.slope(slow) * (slow / worth);
+        let doubt = 1e-10 + 8.0 * f64::EPSILON / slope;
+        prop_assert!(found == slow || (found / slow - 1.0).abs() < doubt, "{found} {slow} {slope}");
+    }
 }

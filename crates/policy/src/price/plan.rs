@@ -12,8 +12,8 @@ use crate::Agenda;
 /// Copies that stand for all when the market is solved, and how often they are asked anew.
 const SAMPLE: usize = 1 << 11;
 const COPIES_EVERY: Span = Span::DAY;
-/// Times that copies are asked about another price in one solution; each moves it by a factor of 25.
-const ASKED: usize = 12;
+/// Times that copies are asked about another price in one solution; each moves it by a factor of 3.4.
+const ASKED: usize = 24;
 /// A sweep is made when the price is below that of the last one by this share.
 const SWEEP_BELOW: f64 = 0.8;
 /// Outdated entries that a queue may have before a sweep clears them.
