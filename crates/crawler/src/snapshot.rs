@@ -7,7 +7,7 @@
 //! decision, as ever.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use tidewatch_core::Time;
@@ -17,9 +17,11 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const NAME: &str = "frontier.snapshot";
 /// Begins the file; the last sign counts its versions.
-const MAGIC: &[u8; 8] = b"tidesnp1";
+const MAGIC: &[u8; 8] = b"tidesnp2";
 /// Magic, checksum, batch, time.
 const HEAD: usize = 32;
+/// Bytes read or written at a time.
+const BUFFER: usize = 1 << 20;
 
 /// A frontier, and where the tape goes on.
 pub(crate) struct Snapshot {
@@ -32,19 +34,23 @@ pub(crate) struct Snapshot {
 
 /// Writes a snapshot, old or new and nothing between. `false` if the policy cannot be saved.
 pub(crate) fn write(dir: &Path, frontier: &Frontier, batch: u64, last: Time) -> io::Result<bool> {
-    let Some(state) = frontier.save() else { return Ok(false) };
+    let new = dir.join("frontier.new");
+    let mut file = File::create(&new)?;
+    file.seek(SeekFrom::Start(HEAD as u64))?;
+    let mut to = BufWriter::with_capacity(BUFFER, Summed { file, sum: Xxh3::new() });
+    if !frontier.save(&mut to)? {
+        fs::remove_file(new)?;
+        return Ok(false);
+    }
+    let Summed { mut file, sum } = to.into_inner().map_err(io::IntoInnerError::into_error)?;
     let mut head = [0; HEAD];
     head[..8].copy_from_slice(MAGIC);
     head[16..24].copy_from_slice(&batch.to_le_bytes());
     head[24..].copy_from_slice(&last.as_micros().to_le_bytes());
-    let sum = checksum(&head[16..], &state.each_ref().map(Vec::as_slice));
+    let sum = checksum(&head[16..], &sum);
     head[8..16].copy_from_slice(&sum.to_le_bytes());
-    let new = dir.join("frontier.new");
-    let mut file = File::create(&new)?;
+    file.rewind()?;
     file.write_all(&head)?;
-    for piece in state {
-        file.write_all(&piece)?;
-    }
     file.sync_data()?;
     fs::rename(new, dir.join(NAME))?;
     Ok(true)
@@ -52,21 +58,52 @@ pub(crate) fn write(dir: &Path, frontier: &Frontier, batch: u64, last: Time) -> 
 
 /// The snapshot of a directory, if there is a good one from before `next_batch`.
 pub(crate) fn read(dir: &Path, policy: Box<dyn Policy>, next_batch: u64) -> Option<Snapshot> {
-    let bytes = fs::read(dir.join(NAME)).ok()?;
-    let (head, state) = bytes.split_at_checked(HEAD)?;
+    let mut file = File::open(dir.join(NAME)).ok()?;
+    let mut head = [0; HEAD];
+    file.read_exact(&mut head).ok()?;
     let number = |at: usize| head[at..at + 8].try_into().ok().map(u64::from_le_bytes);
     let (sum, batch, last) = (number(8)?, number(16)?, number(24)?);
-    let is_good = head[..8] == *MAGIC && sum == checksum(&head[16..], &[state]);
+    // Read twice: nothing is made of bytes before they are known to be good.
+    let is_good = head[..8] == *MAGIC && sum == checksum(&head[16..], &sum_of(&mut file).ok()?);
     if !is_good || batch > next_batch {
         return None;
     }
-    let frontier = Frontier::load(policy, state)?;
+    file.seek(SeekFrom::Start(HEAD as u64)).ok()?;
+    let mut from = BufReader::with_capacity(BUFFER, file);
+    let frontier = Frontier::load(policy, &mut from)?;
     Some(Snapshot { frontier, batch, last: Time::from_micros(last) })
 }
 
-/// Of the head and of the state, in however many pieces it comes.
-fn checksum(head: &[u8], state: &[&[u8]]) -> u64 {
-    let mut sum = Xxh3::new();
-    state.iter().for_each(|piece| sum.update(piece));
-    xxh3_64(head) ^ sum.digest().rotate_left(1)
+/// Of the head and of the state.
+fn checksum(head: &[u8], state: &Xxh3) -> u64 {
+    xxh3_64(head) ^ state.digest().rotate_left(1)
+}
+
+/// Of the rest of a file.
+fn sum_of(file: &mut File) -> io::Result<Xxh3> {
+    let (mut sum, mut buffer) = (Xxh3::new(), vec![0; BUFFER]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(sum),
+            read => sum.update(&buffer[..read]),
+        }
+    }
+}
+
+/// A file that sums up what is written to it.
+struct Summed {
+    file: File,
+    sum: Xxh3,
+}
+
+impl io::Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.sum.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }

@@ -9,10 +9,11 @@ mod report;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io;
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, HostId, PageId, Rate, Span, Time};
-use tidewatch_policy::{Policy, Standing, WhatIf, Why};
+use tidewatch_policy::{Policy, Standing, WhatIf, Why, saved};
 
 use self::hosts::{Host, Server, nobody};
 use crate::{Answer, HostMemo, Pacer, Politeness};
@@ -119,23 +120,21 @@ impl Frontier {
         }
     }
 
-    /// The whole state as bytes, from which [`Frontier::load`] goes on without the history
-    /// before it: in pieces, one after the other, because together they are as large as everything
-    /// that is known. `None` if the policy cannot be saved.
-    pub fn save(&self) -> Option<[Vec<u8>; 3]> {
-        let policy = self.policy.save()?;
-        let length = postcard::to_stdvec(&policy.len()).ok()?;
-        Some([length, policy, postcard::to_stdvec(self).ok()?])
+    /// Writes the whole state, from which [`Frontier::load`] goes on without the history before
+    /// it. `false` if the policy cannot be saved.
+    pub fn save(&self, to: &mut dyn io::Write) -> io::Result<bool> {
+        Ok(self.policy.save(to)? && saved::write(self, to)?)
     }
 
     /// The frontier that was saved, with a new policy of the same name. `None` if the bytes
     /// make no sense.
-    pub fn load(mut policy: Box<dyn Policy>, saved: &[u8]) -> Option<Frontier> {
-        let (known, mut frontier): (&[u8], Frontier) = postcard::from_bytes(saved).ok()?;
-        policy.load(known).then(|| {
-            frontier.policy = policy;
-            frontier
-        })
+    pub fn load(mut policy: Box<dyn Policy>, from: &mut dyn io::Read) -> Option<Frontier> {
+        if !policy.load(from) {
+            return None;
+        }
+        let mut frontier: Frontier = saved::read(from)?;
+        frontier.policy = policy;
+        Some(frontier)
     }
 
     /// All that decides about a page at `now`, as far as the policy can tell.

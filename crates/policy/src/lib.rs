@@ -17,8 +17,11 @@ pub mod refresh;
 pub mod registry;
 pub mod rhythm;
 mod rounds;
+pub mod saved;
 pub mod timetable;
 pub mod weight;
+
+use std::io;
 
 use tidewatch_core::{Event, HostId, PageId, Time};
 
@@ -41,15 +44,16 @@ pub trait Policy: Send {
     /// The page most worth fetching at `now`, among hosts whose gate is open.
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice;
 
-    /// All that it knows, as bytes, so that a crawl can start again without being told its
-    /// whole history. `None` where a policy cannot say.
-    fn save(&self) -> Option<Vec<u8>> {
-        None
+    /// Writes all that it knows, so that a crawl can start again without being told its whole
+    /// history; piece by piece, because it may be half of what memory holds. `false`, and nothing is
+    /// written, where a policy cannot say.
+    fn save(&self, _to: &mut dyn io::Write) -> io::Result<bool> {
+        Ok(false)
     }
 
     /// Takes over what a policy of the same name saved. Same choices follow as from the one
     /// that saved. `false` if the bytes make no sense, and then nothing has changed.
-    fn load(&mut self, _saved: &[u8]) -> bool {
+    fn load(&mut self, _from: &mut dyn io::Read) -> bool {
         false
     }
 

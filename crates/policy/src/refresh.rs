@@ -14,6 +14,8 @@
 //! even share of the budget: doubt is paid for while it is large, and what that
 //! costs vanishes as visits add up. (An oracle has no doubts and no such floor.)
 
+use std::io;
+
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -24,7 +26,7 @@ use crate::allocate::{Objective, Pages, allocate};
 use crate::estimate::{Counts, Gamma, Member, Pool, Visit, posterior_from_sums, url_pattern};
 use crate::rounds::Rounds;
 use crate::weight::{PageInterest, WeightPrior};
-use crate::{Agenda, Choice, Gate, Policy};
+use crate::{Agenda, Choice, Gate, Policy, saved};
 
 /// Half-life of interest: clicks of last week count half.
 const HALF_LIFE: Span = Span::WEEK;
@@ -254,12 +256,12 @@ impl Policy for Refresher {
         self.due.pop(now, gate).map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
     }
 
-    fn save(&self) -> Option<Vec<u8>> {
-        if self.told.is_some() { None } else { postcard::to_stdvec(self).ok() }
+    fn save(&self, to: &mut dyn io::Write) -> io::Result<bool> {
+        if self.told.is_some() { Ok(false) } else { saved::write(self, to) }
     }
 
-    fn load(&mut self, saved: &[u8]) -> bool {
-        let Ok(saved) = postcard::from_bytes::<Refresher>(saved) else { return false };
+    fn load(&mut self, from: &mut dyn io::Read) -> bool {
+        let Some(saved) = saved::read::<Refresher>(from) else { return false };
         let is_alike = saved.objective == self.objective && saved.weighing == self.weighing;
         if is_alike {
             *self = saved;

@@ -10,6 +10,8 @@
 //! of them stands for all, which moves the price by less than a per cent. Due times are found anew in a
 //! *sweep*, when the price has fallen so far that what waits would come late.
 
+use std::io;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Discovery, Event, HostId, Observation, Outcome, PageId, PageKey, Span, Time};
@@ -23,7 +25,7 @@ use super::news::{NO_SOURCE, News, Parts};
 use super::value::Value;
 use super::why::{Standing, WhatIf, Why};
 use crate::agenda::Highest;
-use crate::{Agenda, Choice, Gate, Policy};
+use crate::{Agenda, Choice, Gate, Policy, saved};
 
 /// What can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -421,12 +423,12 @@ impl Policy for Price {
         self.next_spare(now, gate).map_or(Choice::Idle, |page| self.take(page))
     }
 
-    fn save(&self) -> Option<Vec<u8>> {
-        if self.truth.is_empty() { postcard::to_stdvec(self).ok() } else { None }
+    fn save(&self, to: &mut dyn io::Write) -> io::Result<bool> {
+        if self.truth.is_empty() { saved::write(self, to) } else { Ok(false) }
     }
 
-    fn load(&mut self, saved: &[u8]) -> bool {
-        let Ok(saved) = postcard::from_bytes::<Price>(saved) else { return false };
+    fn load(&mut self, from: &mut dyn io::Read) -> bool {
+        let Some(saved) = saved::read::<Price>(from) else { return false };
         let is_alike = saved.settings == self.settings;
         if is_alike {
             *self = saved;

@@ -135,11 +135,12 @@ fn a_saved_policy_chooses_as_the_one_that_saved() {
     let mut one = Price::new(Settings { logs_all: true, ..Settings::DEFAULT }, 5);
     web.begin(&mut [&mut one], budget);
     web.run(&mut [&mut one], budget, 3.5 * DAY);
-    let saved = one.save().unwrap();
+    let mut saved = Vec::new();
+    assert!(one.save(&mut saved).unwrap());
     let mut other = Price::new(Settings { logs_all: true, ..Settings::DEFAULT }, 6);
-    assert!(!other.load(&saved[..saved.len() / 2]), "half of it makes no sense");
-    assert!(!Price::new(PURE, 5).load(&saved), "other settings are another policy");
-    assert!(other.load(&saved));
+    assert!(!other.load(&mut &saved[..saved.len() / 2]), "half of it makes no sense");
+    assert!(!Price::new(PURE, 5).load(&mut &saved[..]), "other settings are another policy");
+    assert!(other.load(&mut &saved[..]));
     web.run(&mut [&mut one, &mut other], budget, 3.5 * DAY);
 }
 
