@@ -41,6 +41,7 @@ struct PolicyJson {
 struct Figures {
     profit_per_s: Option<f64>,
     served_per_s: Option<f64>,
+    served_in_parts_per_s: Option<f64>,
     freshness: Option<f64>,
     age_s: Option<f64>,
     fragment_staleness: Option<f64>,
@@ -60,6 +61,7 @@ impl Figures {
         Figures {
             profit_per_s: figure(|m| m.profit_per_s),
             served_per_s: figure(|m| m.served_per_s),
+            served_in_parts_per_s: figure(|m| m.served_in_parts_per_s),
             freshness: figure(|m| m.freshness),
             age_s: figure(|m| m.age_s),
             fragment_staleness: figure(|m| m.fragment_staleness),

@@ -31,6 +31,9 @@ pub struct Measures {
     pub profit_per_s: Option<f64>,
     /// Clicks per second that met an up-to-date copy in the collection.
     pub served_per_s: Option<f64>,
+    /// The same, where each click on a page with versions counts by how much of the copy is still
+    /// right, one less its divergence.
+    pub served_in_parts_per_s: Option<f64>,
     /// Weighted share of time that copies were up to date `[CGM03]`.
     pub freshness: Option<f64>,
     /// Weighted mean time since copies went stale, seconds `[CGM03]`.
@@ -78,6 +81,7 @@ pub(super) struct Meter<'w> {
     age: Sum,
     divergence: Sum,
     served: Sum,
+    served_in_parts: Sum,
     coverable: Sum,
     pub(super) out: Measures,
 }
@@ -97,6 +101,7 @@ impl<'w> Meter<'w> {
             age: Sum::default(),
             divergence: Sum::default(),
             served: Sum::default(),
+            served_in_parts: Sum::default(),
             coverable: Sum::default(),
             out: Measures::default(),
         }
@@ -174,19 +179,24 @@ impl<'w> Meter<'w> {
             let (grown, before) = (end.since(stale).seconds(), start.since(stale).seconds());
             self.age.add(weight * (grown - before) * (grown + before) / 2.0);
         }
-        let clicks = self.world.clicks_of(page);
-        let first = clicks.partition_point(|click| click.at < start);
-        let met = clicks[first..].iter().take_while(|click| click.at < stale.min(end));
-        met.for_each(|click| self.served.add(click.count));
+        let met = clicks_between(self.world, page, start, stale.min(end));
+        self.served.add(met);
+        if self.world.versions_of(page).is_empty() {
+            self.served_in_parts.add(met);
+        }
     }
 
     fn add_divergence(&mut self, page: u32, taken: Time, at: Time) {
         let row = &self.world.trace().pages[page as usize];
         let dies = row.died.unwrap_or(Time::NEVER).max(taken);
-        let (from, until, total) = (self.from, self.until, &mut self.divergence);
+        let (from, until, world) = (self.from, self.until, self.world);
+        let (total, served) = (&mut self.divergence, &mut self.served_in_parts);
         let mut add = |start: Time, end: Time, divergence: f64| {
             let (start, end) = (start.max(from), end.min(until));
             total.add(row.weight * divergence * end.since(start).seconds());
+            if divergence < 1.0 {
+                served.add((1.0 - divergence) * clicks_between(world, page, start, end));
+            }
         };
         self.contents.advance(self.world, page, taken, at.min(dies), &mut add);
         // A page that is gone shares nothing with its copy.
@@ -213,6 +223,7 @@ impl<'w> Meter<'w> {
         Measures {
             profit_per_s: has_clicks.then(|| profit.value() / window),
             served_per_s: has_clicks.then(|| self.served.value() / window),
+            served_in_parts_per_s: has_clicks.then(|| self.served_in_parts.value() / window),
             freshness: changing.then(|| share(&self.fresh, &self.held)).flatten(),
             age_s: changing.then(|| share(&self.age, &self.held)).flatten(),
             fragment_staleness: trace
@@ -224,4 +235,10 @@ impl<'w> Meter<'w> {
             ..self.out
         }
     }
+}
+
+fn clicks_between(world: &World, page: u32, from: Time, until: Time) -> f64 {
+    let clicks = world.clicks_of(page);
+    let first = clicks.partition_point(|click| click.at < from);
+    clicks[first..].iter().take_while(|click| click.at < until).map(|click| click.count).sum()
 }

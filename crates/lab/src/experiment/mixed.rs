@@ -20,16 +20,45 @@ const PARTS: [&str; 3] = ["embarrassment", "echo-newpages", "indegree"];
 const COARSE: i32 = 20;
 const FINE: i32 = 5;
 
-/// A division of the budget, in per cent, and what it served on every web.
-#[derive(Clone)]
+/// What counts as a click served, and its name.
+type Measure = (&'static str, fn(&Measures) -> f64);
+/// The first is what one price is made for; the second gives nothing for a copy in which one word is
+/// out of date.
+const MEASURES: [Measure; 2] = [
+    ("by how much of the copy is right", |m| m.served_in_parts_per_s.unwrap_or(0.0)),
+    ("only where the copy is wholly right", |m| m.served_per_s.unwrap_or(0.0)),
+];
+
+/// A division of the budget, in per cent, and what it achieved on every web.
 struct Tried {
     split: [i32; 3],
-    served: Vec<f64>,
+    runs: Vec<Measures>,
 }
 
 impl Tried {
-    fn mean(&self) -> f64 {
-        self.served.iter().sum::<f64>() / self.served.len() as f64
+    fn mean(&self, (_, served): Measure) -> f64 {
+        self.runs.iter().map(served).sum::<f64>() / self.runs.len() as f64
+    }
+}
+
+fn best(tried: &[Tried], measure: Measure) -> &Tried {
+    let better = |a: &&Tried, b: &&Tried| a.mean(measure).total_cmp(&b.mean(measure));
+    tried.iter().max_by(better).expect("some were tried")
+}
+
+/// What was achieved at a budget.
+struct Row {
+    budget: f64,
+    priced: Vec<Measures>,
+    tried: Vec<Tried>,
+}
+
+impl Row {
+    /// One price over the best split, web by web.
+    fn ratio(&self, measure: Measure) -> Estimate {
+        let best = best(&self.tried, measure);
+        let pairs = self.priced.iter().zip(&best.runs);
+        pairs.map(|(a, b)| measure.1(a) / measure.1(b)).collect::<Moments>().estimate()
     }
 }
 
@@ -41,45 +70,26 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
         .seeds()
         .map(|seed| Ok((seed, World::new(mixed::generate(&config, seed).trace)?)))
         .collect::<Result<_, LabError>>()?;
-    let mut table = Table::new([
-        Column::number("budget").unit("fetches/s"),
-        Column::number("one price").unit("clicks/s").highest(),
-        Column::number("best split").unit("clicks/s"),
-        Column::text("which: refresh / news / frontier"),
-        Column::number("one price over it"),
-        Column::text("one price spent it on: refresh / source / new / frontier"),
-    ])
-    .caption("Clicks a second that met an up-to-date copy in the collection.");
-    let mut gains = Vec::new();
-    let mut landscape = Vec::new();
-    for budget in BUDGETS {
-        let priced: Vec<Measures> = each(&webs, |seed, world| {
+    let row = |budget: f64| {
+        let priced = each(&webs, |seed, world| {
             (setup.say)(&format!("one price at {budget}"));
             let mut policy = policies::find("price")?.make(world, seed);
             engine::run(world, policy.as_mut(), &conditions(setup, budget))
         })?;
-        let tried = search(setup, &webs, budget)?;
-        let best =
-            tried.iter().max_by(|a, b| a.mean().total_cmp(&b.mean())).expect("some were tried");
-        let ours: Vec<f64> = priced.iter().map(served).collect();
-        let ratio: Estimate =
-            ours.iter().zip(&best.served).map(|(a, b)| a / b).collect::<Moments>().estimate();
-        table.push([
-            Cell::number(budget, 3),
-            Cell::number(ours.iter().sum::<f64>() / ours.len() as f64, 4),
-            Cell::number(best.mean(), 4),
-            Cell::text(best.split.map(|share| share.to_string()).join(" / ")),
-            plus_minus(&ratio),
-            Cell::text(spent(&priced)),
-        ]);
-        gains.push(ratio.mean);
-        landscape.push((budget, tried));
+        Ok(Row { budget, priced, tried: search(setup, &webs, budget)? })
+    };
+    let rows = BUDGETS.into_iter().map(row).collect::<Result<Vec<Row>, LabError>>()?;
+    let mut report = Report::new("One price against fixed splits of the budget")
+        .lead(verdict(&rows))
+        .fact("webs", format!("{} of scale {}", webs.len(), setup.scale));
+    for measure in MEASURES {
+        report = report.section(format!("Clicks served, {}", measure.0), |section| {
+            section.table(table(&rows, measure));
+        });
     }
-    Ok(Report::new("One price against fixed splits of the budget")
-        .lead(verdict(&gains))
-        .fact("webs", format!("{} of scale {}", webs.len(), setup.scale))
-        .section("Clicks served", |section| {
-            section.table(table).note(format!(
+    Ok(report
+        .section("How splits were found", |section| {
+            section.note(format!(
                 "A fixed split gives each part its share: refreshes by {}, sources and new pages by {}, \
                  the frontier by {}; what a part cannot use goes to the others. Splits were searched in \
                  steps of {COARSE}%, then of {FINE}% about the best, on the very webs they are judged \
@@ -88,10 +98,35 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
             ));
         })
         .section("All splits tried", |section| {
-            for (budget, tried) in landscape {
-                section.table(all(budget, tried));
+            for row in &rows {
+                section.table(all(row));
             }
         }))
+}
+
+fn table(rows: &[Row], measure: Measure) -> Table {
+    let mut table = Table::new([
+        Column::number("budget").unit("fetches/s"),
+        Column::number("one price").unit("clicks/s").highest(),
+        Column::number("best split").unit("clicks/s"),
+        Column::text("which: refresh / news / frontier"),
+        Column::number("one price over it"),
+        Column::text("one price spent it on: refresh / source / new / frontier"),
+    ])
+    .caption("Clicks a second that met a copy in the collection.");
+    for row in rows {
+        let best = best(&row.tried, measure);
+        let ours: f64 = row.priced.iter().map(measure.1).sum();
+        table.push([
+            Cell::number(row.budget, 3),
+            Cell::number(ours / row.priced.len() as f64, 4),
+            Cell::number(best.mean(measure), 4),
+            Cell::text(best.split.map(|share| share.to_string()).join(" / ")),
+            plus_minus(&row.ratio(measure)),
+            Cell::text(spent(&row.priced)),
+        ]);
+    }
+    table
 }
 
 fn plus_minus(ratio: &Estimate) -> Cell {
@@ -105,10 +140,6 @@ fn plus_minus(ratio: &Estimate) -> Cell {
 fn conditions(setup: &Setup<'_>, budget: f64) -> Settings {
     let budget = Rate::per_second(budget * setup.scale).unwrap_or(Rate::ZERO);
     Settings { measure_last: Some(Span::WEEK), ..Settings::new(budget) }
-}
-
-fn served(measures: &Measures) -> f64 {
-    measures.served_per_s.unwrap_or(0.0)
 }
 
 fn each(
@@ -130,7 +161,7 @@ fn try_split(
         let mut policy = Split::new([a?, b?, c?], split.map(|share| f64::from(share) / 100.0));
         engine::run(world, &mut policy, &conditions(setup, budget))
     })?;
-    Ok(Tried { split, served: runs.iter().map(served).collect() })
+    Ok(Tried { split, runs })
 }
 
 /// Splits in coarse steps, then in fine ones for as long as a neighbour is better.
@@ -142,10 +173,11 @@ fn search(setup: &Setup<'_>, webs: &[(u64, World)], budget: f64) -> Result<Vec<T
     let attempt = |split: &[i32; 3]| try_split(setup, webs, budget, *split);
     let mut tried: Vec<Tried> = coarse.par_iter().map(attempt).collect::<Result<_, _>>()?;
     loop {
-        let best = tried.iter().max_by(|a, b| a.mean().total_cmp(&b.mean())).expect("some").split;
-        let new: Vec<[i32; 3]> = neighbours(best)
-            .filter(|split| tried.iter().all(|tried| tried.split != *split))
-            .collect();
+        let near = MEASURES.iter().flat_map(|&measure| neighbours(best(&tried, measure).split));
+        let mut new: Vec<[i32; 3]> =
+            near.filter(|split| tried.iter().all(|tried| tried.split != *split)).collect();
+        new.sort_unstable();
+        new.dedup();
         if new.is_empty() {
             return Ok(tried);
         }
@@ -172,21 +204,26 @@ fn spent(runs: &[Measures]) -> String {
     counts.map(|count| format!("{:.0}%", 100.0 * count as f64 / all)).join(" / ")
 }
 
-fn all(budget: f64, mut tried: Vec<Tried>) -> Table {
-    tried.sort_by(|a, b| b.mean().total_cmp(&a.mean()));
-    let mut table = Table::new([
-        Column::text("refresh / news / frontier, %"),
-        Column::number("served").unit("clicks/s"),
-    ])
-    .caption(format!("At {budget} fetches/s, best first."));
+fn all(row: &Row) -> Table {
+    let [first, _] = MEASURES;
+    let mut tried: Vec<&Tried> = row.tried.iter().collect();
+    tried.sort_by(|a, b| b.mean(first).total_cmp(&a.mean(first)));
+    let mut columns = vec![Column::text("refresh / news / frontier, %")];
+    columns.extend(MEASURES.map(|(name, _)| Column::number(name).unit("clicks/s")));
+    let mut table = Table::new(columns)
+        .caption(format!("Clicks served at {} fetches/s, best first.", row.budget));
     for tried in tried.iter().take(12) {
         let split = tried.split.map(|share| share.to_string()).join(" / ");
-        table.push([Cell::text(split), Cell::number(tried.mean(), 4)]);
+        let mut cells = vec![Cell::text(split)];
+        cells.extend(MEASURES.map(|measure| Cell::number(tried.mean(measure), 4)));
+        table.push(cells);
     }
     table
 }
 
-fn verdict(gains: &[f64]) -> String {
+fn verdict(rows: &[Row]) -> String {
+    let [first, _] = MEASURES;
+    let gains: Vec<f64> = rows.iter().map(|row| row.ratio(first).mean).collect();
     let list: Vec<String> =
         gains.iter().zip(BUDGETS).map(|(gain, n)| format!("{gain:.3} at {n}")).collect();
     let all = if gains.iter().all(|gain| *gain > 1.0) {

@@ -57,6 +57,8 @@ pub struct Copy {
     visits: u32,
     changes: u32,
     watched: f32,
+    /// Seconds between visits of which the later saw a change; before the first fetch a prospect's
+    /// factor, if it was kept.
     changed: f32,
     /// Clicks, faded to the last sweep of interest.
     clicks: f32,
@@ -195,6 +197,7 @@ impl Copies {
         let copy = &mut self.pages[page.index()];
         copy.state &= !(FAILURES | GONE);
         if copy.last == Time::NEVER {
+            copy.changed = 0.0;
             self.held_weight += f64::from(copy.given);
         } else if let Some(changed) = content.changed {
             let gap = at.since(copy.last).seconds() as f32;
@@ -211,6 +214,21 @@ impl Copies {
         } else {
             copy.profile(at, content.sketch);
         }
+    }
+
+    /// Keeps by how much a page never fetched is expected to be clicked more than others of its host.
+    pub fn keep_factor(&mut self, page: PageId, factor: f64) {
+        let copy = &mut self.pages[page.index()];
+        if copy.last == Time::NEVER {
+            copy.changed = factor as f32;
+        }
+    }
+
+    /// What was kept so, of a page that is neither fetched nor gone.
+    pub fn kept_factor(&self, page: PageId) -> Option<f64> {
+        let copy = self.page(page);
+        let waits = copy.last == Time::NEVER && !copy.is_gone() && copy.changed > 0.0;
+        waits.then_some(copy.changed.into())
     }
 
     /// A hint came that a page has changed.

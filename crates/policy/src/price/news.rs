@@ -10,8 +10,11 @@
 //! t₁ and seen elsewhere at t₂, the part 1 − e^(−μ(t₂ − t₁)). The mean over a host's pages, κ, scales
 //! what its sources are worth.
 //!
-//! **Pages not on sources** are prospects: they bring the clicks that pages found in the same way on
-//! their host have brought, or on average where little is known of the host.
+//! **Pages not on sources** are prospects, the frontier: they bring the clicks that pages found in the
+//! same way on their host have brought, or on average where little is known of the host. Readers
+//! follow links, so that a page is clicked more where pages that show it are: what they hand on, each
+//! its clicks divided by its links, is the first step of the walk of `[TTKN15]`, and the predictor
+//! learns what it is worth. A prospect that is let go keeps its factor, in its page's state.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -32,14 +35,19 @@ const ALONE_AFTER: Span = Span::DAY.times(2);
 const MEMORY: usize = 7;
 /// Pages whose credit is as good as a host's own.
 const CREDIT_PAGES: f64 = 5.0;
-/// For so long a prospect brings clicks once it is in the collection.
+/// For so long a prospect brings clicks once it is in the collection. Until then it waits: unlike
+/// news, what nobody has fetched yet is clicked next month as it is today.
 const PROSPECT_LIFE: Span = Span::WEEK.times(2);
 /// Before anything is known: clicks of a prospect, a click a week as of a copy, and how many pages that
 /// belief is worth.
 const PROSPECT_CLICKS: f64 = 2.0;
-const PROSPECT_PAGES: f64 = 10.0;
+const PROSPECT_PAGES: f64 = 1.0;
+/// Shape of the distribution of clicks among prospects, a: few pages of many are clicked at all.
+const PROSPECT_SHAPE: f64 = 0.1;
 /// Shape of the distribution of hosts' means about the average of all.
 const HOST_SHAPE: f64 = 1.0;
+/// Seconds in which what is handed on is counted.
+const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
 /// Stands for "not on a source".
 pub const NO_SOURCE: u32 = u32::MAX;
 
@@ -76,7 +84,6 @@ pub struct News {
     /// By host: clicks of prospects, and pages.
     earned: Vec<Evidence>,
     earned_by_all: Evidence,
-    swept: Time,
 }
 
 /// A page found and not yet let go.
@@ -89,6 +96,8 @@ struct Fresh {
     fetched: Option<Time>,
     /// Pages that show it.
     shown: u16,
+    /// Clicks a second that they hand on.
+    flow: f32,
     is_credited: bool,
     features: Vec<u32>,
 }
@@ -112,7 +121,6 @@ impl News {
                 changes: PROSPECT_CLICKS * PROSPECT_PAGES,
                 time: PROSPECT_PAGES,
             },
-            swept: Time::ZERO,
         }
     }
 
@@ -142,23 +150,31 @@ impl News {
         features.push(feature("hour", &(hour as u32).to_string()));
         // What a first visit shows is old: its clicks are over, as far as is known.
         let born = born.unwrap_or(at - LET_GO);
-        let (fetched, shown, is_credited) = (None, 0, false);
-        let fresh = Fresh { host, source, found: at, born, fetched, shown, is_credited, features };
+        let (fetched, shown, flow, is_credited) = (None, 0, 0.0, false);
+        let fresh =
+            Fresh { host, source, found: at, born, fetched, shown, flow, is_credited, features };
         self.fresh.insert(page, fresh);
     }
 
-    /// A page was fetched and shows these links. Pages among them that wait, whose worth may have
-    /// changed, are handed to `changed`.
+    /// A page that has so many clicks a second was fetched and shows these links. Pages among them
+    /// that wait, whose worth may have changed, are handed to `changed`.
     pub fn showed(
         &mut self,
-        source: u32,
+        Shows { source, clicks, is_first }: Shows,
         at: Time,
         links: Option<&[LinkSeen]>,
         anchors: &[&str],
         mut changed: impl FnMut(PageId),
     ) {
+        let links_out = links.map_or(0, <[LinkSeen]>::len).max(1);
         for (place, link) in links.unwrap_or_default().iter().enumerate() {
             let Some(fresh) = self.fresh.get_mut(&link.page) else { continue };
+            if is_first {
+                fresh.flow += (clicks / links_out as f64) as f32;
+            } else if source == NO_SOURCE {
+                // It has shown the same before.
+                continue;
+            }
             if link.is_new {
                 fresh.features.push(magnitude("place", place + 1));
                 if let Some(anchor) = anchors.get(place) {
@@ -196,13 +212,14 @@ impl News {
         }
     }
 
-    /// Takes in the log, learns from pages that have been read for a day, lets go of what is over.
+    /// Takes in the log.
     pub fn take_log(&mut self, rows: &[Interest], now: Time) {
         self.beliefs.take_log(rows, now);
-        if now.since(self.swept) < Span::HOUR {
-            return;
-        }
-        self.swept = now;
+    }
+
+    /// Learns from pages that have been read for a day, and lets go of what is over. Prospects that
+    /// are let go unfetched are handed to `keep` with their factor.
+    pub fn let_go(&mut self, now: Time, mut keep: impl FnMut(PageId, f64)) {
         let mut over: Vec<PageId> = Vec::new();
         for (&page, fresh) in &mut self.fresh {
             if !fresh.is_credited
@@ -226,6 +243,9 @@ impl News {
         for page in over {
             if let Some(fresh) = self.fresh.remove(&page) {
                 self.learn(page, &fresh);
+                if fresh.source == NO_SOURCE && fresh.fetched.is_none() {
+                    keep(page, self.prospect_factor(&fresh));
+                }
             }
         }
     }
@@ -238,13 +258,16 @@ impl News {
             if fresh.fetched.is_none() {
                 return;
             }
-            let part = (shown.lived.seconds() - shown.open.seconds()).max(0.0);
-            let scaled = clicks * PROSPECT_LIFE.seconds() / part.max(LEARN_AFTER.seconds());
-            let base = self.prospect(fresh.host);
-            self.prospects.learn(&features, base, scaled);
+            let seen = (shown.lived.seconds() - shown.open.seconds()).max(LEARN_AFTER.seconds());
+            let part = seen / PROSPECT_LIFE.seconds();
+            let base = part * self.prospect(fresh.host);
+            self.prospects.learn(&features, base, clicks);
+            // Pages of a host differ far more than chance makes them: the variance of a page's clicks
+            // is m(1 + m/a), not m, so that each counts for that much less.
+            let counts = (1.0 + base / PROSPECT_SHAPE).recip();
             for evidence in [&mut self.earned[fresh.host.index()], &mut self.earned_by_all] {
-                evidence.changes += scaled;
-                evidence.time += 1.0;
+                evidence.changes += counts * clicks;
+                evidence.time += counts * part;
             }
             return;
         }
@@ -256,23 +279,23 @@ impl News {
     }
 
     /// Mean clicks of prospects on a host.
-    fn prospect(&self, host: HostId) -> f64 {
+    pub fn prospect(&self, host: HostId) -> f64 {
         let all = self.earned_by_all.changes / self.earned_by_all.time;
         self.earned[host.index()].shrunk(HOST_SHAPE, all)
+    }
+
+    fn prospect_factor(&self, fresh: &Fresh) -> f64 {
+        if self.parts.prediction { self.prospects.factor(&full(fresh)) } else { 1.0 }
     }
 
     /// What a page that waits is worth, and since when its clicks are being lost.
     pub fn value(&mut self, page: PageId) -> Option<(Value, Time)> {
         let fresh = self.fresh.get(&page)?;
-        let features = full(fresh);
         if fresh.source == NO_SOURCE {
-            let factor = if self.parts.prediction { self.prospects.factor(&features) } else { 1.0 };
-            let clicks = self.prospect(fresh.host) * factor;
-            return Some((
-                Value::Once { clicks, decay: PROSPECT_LIFE.seconds().recip() },
-                fresh.found,
-            ));
+            let clicks = self.prospect(fresh.host) * self.prospect_factor(fresh);
+            return Some((Value::Once { clicks, decay: 0.0 }, fresh.found));
         }
+        let features = full(fresh);
         let curve = self.beliefs.curve(fresh.source as usize);
         self.predictor.saw(&features);
         let factor = if self.parts.prediction { self.predictor.factor(&features) } else { 1.0 };
@@ -324,9 +347,100 @@ fn count(of_host: &mut [f64; 2], of_all: &mut [f64; 2], part: f64) {
     }
 }
 
-/// What was seen of a page, with how many pages show it by now.
+/// A page that shows links.
+#[derive(Clone, Copy, Debug)]
+pub struct Shows {
+    /// Its number among sources.
+    pub source: u32,
+    /// Its clicks a second.
+    pub clicks: f64,
+    /// Whether it was never seen before.
+    pub is_first: bool,
+}
+
+/// What was seen of a page, with how many pages show it by now and what they hand on.
 fn full(fresh: &Fresh) -> Vec<u32> {
     let mut features = fresh.features.clone();
     features.push(magnitude("shown", usize::from(fresh.shown)));
+    if fresh.source == NO_SOURCE {
+        // In clicks a century, to be whole numbers: a hundredth of a click a year is nothing.
+        features.push(magnitude("flow", (f64::from(fresh.flow) * CENTURY) as usize));
+    }
     features
+}
+
+#[cfg(test)]
+mod tests {
+    use tidewatch_core::InterestKind;
+
+    use super::*;
+
+    const HOST: HostId = HostId(0);
+
+    fn at(days: f64) -> Time {
+        Time::from_seconds(86_400.0 * days).unwrap()
+    }
+
+    fn links(page: PageId) -> [LinkSeen; 1] {
+        [LinkSeen { page, is_new: true }]
+    }
+
+    #[test]
+    fn prospects_wait_for_as_long_as_it_takes() {
+        let mut news = News::new(Parts::DEFAULT, false);
+        news.found(PageId(0), HOST, "http://a.test/x", NO_SOURCE, at(0.0));
+        let clicks = |value: Option<(Value, Time)>| match value {
+            Some((Value::Once { clicks, decay: 0.0 }, _)) => clicks,
+            other => panic!("{other:?}"),
+        };
+        let first = clicks(news.value(PageId(0)));
+        let mut kept = Vec::new();
+        news.let_go(at(6.0), |page, factor| kept.push((page, factor)));
+        assert!(kept.is_empty() && news.value(PageId(0)).is_some());
+        news.let_go(at(8.0), |page, factor| kept.push((page, factor)));
+        let [(page, factor)] = kept[..] else { panic!("{kept:?}") };
+        assert!(news.value(page).is_none());
+        assert!((factor * news.prospect(HOST) / first - 1.0).abs() < 1e-9);
+    }
+
+    /// Pages that clicked pages link to are clicked in this web, others are not.
+    #[test]
+    fn what_clicked_pages_hand_on_is_learnt() {
+        let mut news = News::new(Parts::DEFAULT, false);
+        let mut number = 0;
+        let mut find = |news: &mut News, clicks: f64, now: Time| {
+            let page = PageId(number);
+            number += 1;
+            news.found(page, HOST, "http://a.test/x", NO_SOURCE, now);
+            let shows = Shows { source: NO_SOURCE, clicks, is_first: true };
+            news.showed(shows, now, Some(&links(page)), &[], |_| {});
+            page
+        };
+        for day in 0..60u32 {
+            let now = at(2.0 * f64::from(day));
+            for clicks in [0.0, 1e-3] {
+                let page = find(&mut news, clicks, now);
+                news.fetched(page, now);
+                let click = |hour: u32| Interest {
+                    page,
+                    at: now + Span::HOUR.times(u64::from(hour)),
+                    count: 1.0,
+                    kind: InterestKind::Click,
+                };
+                let rows: Vec<Interest> = (1..5).map(click).collect();
+                let rows = if clicks > 0.0 { &rows[..] } else { &[] };
+                news.take_log(rows, now + Span::DAY);
+            }
+            news.let_go(now + Span::DAY.times(2), |_, _| {});
+        }
+        let mut worth = |clicks: f64| {
+            let page = find(&mut news, clicks, at(200.0));
+            match news.value(page) {
+                Some((Value::Once { clicks, .. }, _)) => clicks,
+                other => panic!("{other:?}"),
+            }
+        };
+        let (dull, lively) = (worth(0.0), worth(1e-3));
+        assert!(lively > 2.0 * dull, "{lively} {dull}");
+    }
 }

@@ -36,6 +36,8 @@ impl Price {
             self.copies_demand = None;
         }
         self.solved_with = self.held.len();
+        let copies = &mut self.copies;
+        self.news.let_go(now, |page, factor| copies.keep_factor(page, factor));
         self.copies.repool();
         let before = self.solved;
         let (sources, stock) = (self.source_values(), self.stock());
@@ -68,6 +70,7 @@ impl Price {
             self.swept_at = self.swept_at.max(self.price());
             let sources = self.sources.clone();
             sources.into_iter().for_each(|page| self.reschedule(page));
+            self.promote();
         }
     }
 
@@ -154,6 +157,19 @@ impl Price {
         let waiting: Vec<PageId> =
             pages.filter(|(_, place)| waits(place)).map(|(page, _)| page).collect();
         waiting.into_iter().filter_map(|page| self.once_worth(page)).collect()
+    }
+
+    /// Moves up what was not worth the price when it was looked at, and is now.
+    fn promote(&mut self) {
+        let pages = (0..).map(PageId).zip(self.places.iter());
+        let cheap: Vec<PageId> =
+            pages.filter(|(_, place)| **place == Place::Cheap).map(|(page, _)| page).collect();
+        for page in cheap {
+            let price = self.host_price(self.copies.page(page).host);
+            if self.once_worth(page).is_some_and(|worth| worth >= price) {
+                self.offer(page);
+            }
+        }
     }
 
     /// Finds every due time anew.

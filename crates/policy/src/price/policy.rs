@@ -21,7 +21,7 @@ use super::control::{Controller, Load};
 use super::copies::Copies;
 use super::hosts::Hosts;
 use super::market::Nearby;
-use super::news::{NO_SOURCE, News, Parts};
+use super::news::{NO_SOURCE, News, Parts, Shows};
 use super::value::Value;
 use super::why::{Standing, WhatIf, Why};
 use crate::agenda::Highest;
@@ -229,9 +229,18 @@ impl Price {
         self.places[page.index()] = place;
     }
 
+    /// What a page never fetched is worth, and since when it loses that.
+    pub(super) fn once_value(&mut self, page: PageId) -> Option<(Value, Time)> {
+        self.news.value(page).or_else(|| {
+            let factor = self.copies.kept_factor(page)?;
+            let clicks = factor * self.news.prospect(self.copies.page(page).host);
+            Some((Value::Once { clicks, decay: 0.0 }, self.now))
+        })
+    }
+
     /// What a page never fetched is worth now.
     pub(super) fn once_worth(&mut self, page: PageId) -> Option<f64> {
-        let (value, since) = self.news.value(page)?;
+        let (value, since) = self.once_value(page)?;
         Some(value.worth(self.now.since(since).seconds(), 0.0))
     }
 
@@ -305,7 +314,8 @@ impl Price {
                 let source = self.copies.page(page).source;
                 let mut changed = Vec::new();
                 let anchors = content.anchors;
-                self.news.showed(source, seen.at, Some(content.links), anchors, |page| {
+                let shows = Shows { source, clicks: self.copies.weight(page), is_first };
+                self.news.showed(shows, seen.at, Some(content.links), anchors, |page| {
                     changed.push(page);
                 });
                 changed.into_iter().for_each(|page| self.offer(page));

@@ -77,7 +77,7 @@ impl Price {
             (Some(last), _) => (self.value(page), last, FetchKind::Source),
             (None, _) => {
                 let (value, since) =
-                    self.news.value(page).unwrap_or((Value::Once { clicks: 0.0, decay: 0.0 }, now));
+                    self.once_value(page).unwrap_or((Value::Once { clicks: 0.0, decay: 0.0 }, now));
                 let kind = match value {
                     Value::Once { .. } if self.news.is_on_source(page) => FetchKind::New,
                     _ => FetchKind::Frontier,
