@@ -127,7 +127,8 @@ impl Archive {
 }
 
 /// The path of an archive file by its number.
-fn path_of(dir: &Path, number: u32) -> PathBuf {
+/// The file of a number in an archive's directory.
+pub fn path_of(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("tidewatch-{number:05}.warc.gz"))
 }
 

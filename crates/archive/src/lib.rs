@@ -34,7 +34,7 @@ mod mend;
 mod pack;
 mod read;
 
-pub use self::append::{Appended, Archive};
+pub use self::append::{Appended, Archive, path_of};
 pub use self::base32::base32;
 pub use self::check::{Verdict, check};
 pub use self::date::warc_date;

@@ -12,7 +12,8 @@ use tidewatch_parse::{
     feed::Feed,
     html,
     links::{Guess, Links, Page, guess_language},
-    reading::{Reader, Reading, Scope},
+    plain_text::PlainText,
+    reading::{Reading, Scope},
     sitemap::{self, Sitemap},
 };
 
@@ -55,28 +56,6 @@ struct Answer {
     text: Option<String>,
     feed: Option<Feed>,
     sitemap: Option<Sitemap>,
-}
-
-/// The text that a reader sees, one block a line.
-#[derive(Default)]
-struct Text(String);
-
-impl Reader for Text {
-    fn piece(&mut self, text: &str) {
-        self.0.push_str(text);
-    }
-
-    fn end_block(&mut self) {
-        self.0.push('\n');
-    }
-}
-
-impl Text {
-    fn lines(&self) -> String {
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let lines: Vec<_> = self.0.lines().map(words).filter(|line| !line.is_empty()).collect();
-        lines.join("\n")
-    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -136,7 +115,7 @@ fn looks_like(bytes: &[u8]) -> Kind {
 
 fn html_answer(bytes: &[u8], base: &Base, agent: &str) -> Answer {
     let decoded = charset::decode(bytes, None);
-    let reading = Reading::new(Text::default(), Scope::Everything);
+    let reading = Reading::new(PlainText::default(), Scope::Everything);
     let mut visitors = (Links::new(agent), reading);
     html::scan(&decoded.text, &mut visitors);
     let (links, reading) = visitors;

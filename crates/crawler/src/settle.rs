@@ -277,7 +277,11 @@ impl Crawl {
             links: links.iter().map(|link| link.page).collect(),
             visits: old.as_ref().map_or(0, |old| old.visits) + 1,
             changes: old.as_ref().map_or(0, |old| old.changes) + u32::from(changed == Some(true)),
-            place: place.unwrap_or_default(),
+            // A body that was there before is not archived twice.
+            place: match &old {
+                Some(old) if old.digest == content.digest => old.place,
+                _ => place.unwrap_or_default(),
+            },
         };
         self.batch.copies.insert(page, row);
         let last_modified = content.last_modified_micros.map(|micros| self.time(micros));

@@ -16,6 +16,7 @@ pub mod fragments;
 pub mod html;
 pub mod links;
 mod noise;
+pub mod plain_text;
 pub mod reading;
 mod refused;
 pub mod robots;

@@ -117,7 +117,13 @@ impl Tables {
 
     /// All copies, in the order of their pages.
     pub fn copies(&self) -> impl Iterator<Item = Row<PageId, CopyRow>> {
-        self.copies.iter().map(|row| read_row(row, "copies", PageId))
+        self.copies_from(PageId(0))
+    }
+
+    /// Copies from a page on, in the order of their pages.
+    pub fn copies_from(&self, from: PageId) -> impl Iterator<Item = Row<PageId, CopyRow>> {
+        let rows = self.copies.range(from.0.to_be_bytes()..);
+        rows.map(|row| read_row(row, "copies", PageId))
     }
 
     /// All hosts, in order.

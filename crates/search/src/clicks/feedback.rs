@@ -1,0 +1,282 @@
+//! From the log to interest: weights for the crawl, popularity for ranking, queries in need.
+//!
+//! What has been handed on is marked by whoever takes it ([`Heard::end`]), in the same commit, so
+//! that nothing is told twice and nothing is lost. A start reads the log that is kept once more, for
+//! the guards and the clicks of late.
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use tidewatch_core::{InterestKind, PageId};
+
+use super::asked::Asking;
+use super::guard::{Guard, HALF_LIFE_S};
+use super::log::{Entry, Mark, Rows};
+use crate::{Popularity, SearchError};
+
+/// Lines read at once.
+const LINES: usize = 1 << 14;
+
+/// Views or clicks of a page that count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// The page.
+    pub page: PageId,
+    /// When, microseconds of Unix time.
+    pub unix_micros: i64,
+    /// How often.
+    pub count: f64,
+    /// Shown or clicked.
+    pub kind: InterestKind,
+}
+
+/// What searchers ask and how much of it stays unmet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Need {
+    /// The words.
+    pub words: String,
+    /// How often.
+    pub count: f64,
+    /// 0: served well, 1: not at all.
+    pub need: f64,
+}
+
+/// What the log said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heard {
+    /// Views and clicks in the order of the log.
+    pub rows: Vec<Reading>,
+    /// The place in the log up to which this is all.
+    pub end: Mark,
+    /// Lines that could not be read, and lines about pages that cannot be known.
+    pub bad: u64,
+    /// Clicks that were not counted in full, since one client may say only so much.
+    pub withheld: f64,
+}
+
+/// Reads a log on and on.
+pub struct Feedback {
+    dir: PathBuf,
+    mark: Mark,
+    clicks: Guard,
+    views: Guard,
+    popularity: Popularity,
+    /// When popularity was last faded, seconds of Unix time.
+    faded_s: f64,
+    asking: Asking,
+}
+
+/// Says which page an address is, if any.
+pub type Known<'k> = &'k mut dyn FnMut(&str) -> Option<PageId>;
+
+impl Feedback {
+    /// From the log in a directory, of which everything up to `mark` has been handed on. One client
+    /// may have `share` of all clicks.
+    pub fn open(
+        dir: &Path,
+        mark: Mark,
+        share: f64,
+        known: Known<'_>,
+    ) -> Result<Feedback, SearchError> {
+        let mut feedback = Feedback {
+            dir: dir.to_owned(),
+            mark: Mark::default(),
+            clicks: Guard::new(share),
+            views: Guard::new(share),
+            popularity: Popularity::default(),
+            faded_s: 0.0,
+            asking: Asking::default(),
+        };
+        while feedback.mark < mark {
+            let rows = Rows::read(dir, feedback.mark, LINES)?;
+            let is_over = rows.entries.is_empty();
+            feedback.hear(rows, known);
+            if is_over {
+                break;
+            }
+        }
+        // What was read beyond the mark, if anything, is read again: guards then count it twice,
+        // which errs on the side of care.
+        feedback.mark = mark;
+        Ok(feedback)
+    }
+
+    /// What the log says that has not been read.
+    pub fn read(&mut self, known: Known<'_>) -> Result<Heard, SearchError> {
+        let rows = Rows::read(&self.dir, self.mark, LINES)?;
+        Ok(self.hear(rows, known))
+    }
+
+    /// Clicks of late, for ranking.
+    pub fn popularity(&self) -> &Popularity {
+        &self.popularity
+    }
+
+    /// Queries that are asked in vain the most, at most so many.
+    pub fn needs(&self, most: usize) -> Vec<Need> {
+        self.asking.needs(most)
+    }
+
+    fn hear(&mut self, rows: Rows, known: Known<'_>) -> Heard {
+        let mut heard = Heard { end: rows.end, bad: rows.bad, ..Heard::default() };
+        let mut withheld = FxHashMap::default();
+        for entry in rows.entries {
+            self.take(entry, known, &mut heard, &mut withheld);
+        }
+        heard.withheld = withheld.values().sum();
+        self.mark = heard.end;
+        heard
+    }
+
+    fn take(
+        &mut self,
+        entry: Entry,
+        known: Known<'_>,
+        heard: &mut Heard,
+        withheld: &mut FxHashMap<u64, f64>,
+    ) {
+        match entry {
+            Entry::Shown { at_ms, id, client, query, pages, .. } => {
+                self.asking.asked(id, client, &query, pages.is_empty(), at_ms);
+                for page in pages {
+                    let at_s = at_ms as f64 / 1_000.0;
+                    let count = self.views.take(Some(client), 1.0, at_s);
+                    push(heard, PageId(page), at_ms, count, InterestKind::View);
+                }
+            }
+            Entry::Clicked { at_ms, id, client, page, .. } => {
+                self.asking.clicked(id);
+                let at_s = at_ms as f64 / 1_000.0;
+                let count = self.clicks.take(Some(client), 1.0, at_s);
+                *withheld.entry(client).or_default() += 1.0 - count;
+                self.click(PageId(page), count, at_s);
+                push(heard, PageId(page), at_ms, count, InterestKind::Click);
+            }
+            Entry::Told { at_ms, url, is_click, count, .. } => {
+                let Some(page) = known(&url) else {
+                    heard.bad += 1;
+                    return;
+                };
+                let at_s = at_ms as f64 / 1_000.0;
+                let guard = if is_click { &mut self.clicks } else { &mut self.views };
+                let count = guard.take(None, count, at_s);
+                let kind = if is_click { InterestKind::Click } else { InterestKind::View };
+                if is_click {
+                    self.click(page, count, at_s);
+                }
+                push(heard, page, at_ms, count, kind);
+            }
+        }
+    }
+
+    fn click(&mut self, page: PageId, count: f64, at_s: f64) {
+        /// Fading is done this often, not with every click.
+        const STEP_S: f64 = 3_600.0;
+        if at_s - self.faded_s > STEP_S {
+            self.popularity.fade((-(at_s - self.faded_s) / HALF_LIFE_S).exp2() as f32);
+            self.faded_s = at_s;
+        }
+        if count > 0.0 {
+            self.popularity.add(page, count);
+        }
+    }
+}
+
+fn push(heard: &mut Heard, page: PageId, at_ms: i64, count: f64, kind: InterestKind) {
+    if count > 0.0 {
+        heard.rows.push(Reading { page, unix_micros: at_ms.saturating_mul(1_000), count, kind });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clicks::{Desk, Settings};
+
+    const NOW_MS: i64 = 1_800_000_000_000;
+    const SHARE: f64 = 0.05;
+
+    fn nobody(_: &str) -> Option<PageId> {
+        None
+    }
+
+    fn desk(dir: &Path) -> Desk {
+        Desk::open(dir, Settings::default(), NOW_MS / 1_000).unwrap()
+    }
+
+    #[test]
+    fn what_was_shown_and_clicked_is_heard_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let desk = desk(dir.path());
+        for client in 0..40 {
+            let links = desk.show("tide", 1, &[PageId(1), PageId(2)], client, NOW_MS).unwrap();
+            desk.click(&links[1], client, NOW_MS + 1).unwrap().unwrap();
+        }
+        desk.show("ebb and flow", 1, &[], 50, NOW_MS).unwrap();
+        let mut feedback = Feedback::open(desk.dir(), Mark::default(), SHARE, &mut nobody).unwrap();
+        let heard = feedback.read(&mut nobody).unwrap();
+        let sum = |kind, page| -> f64 {
+            let rows = heard.rows.iter().filter(|row| row.kind == kind && row.page == PageId(page));
+            rows.map(|row| row.count).sum()
+        };
+        let clicks = sum(InterestKind::Click, 2);
+        assert!(clicks > 30.0 && sum(InterestKind::Click, 1) <= 0.0, "{clicks}");
+        assert!((clicks + heard.withheld - 40.0).abs() < 1e-6);
+        assert!(sum(InterestKind::View, 1) > 20.0);
+        assert!(feedback.popularity().of(PageId(2)) > 30.0);
+        let needs = feedback.needs(10);
+        assert_eq!(needs[0].words, "ebb and flow");
+        assert!(needs[0].need > 0.99 && needs[1].need < 0.1, "{needs:?}");
+        assert_eq!(feedback.read(&mut nobody).unwrap().rows, []);
+        // A start later knows what has been handed on, and the clicks of late.
+        let again = Feedback::open(desk.dir(), heard.end, SHARE, &mut nobody).unwrap();
+        let of = |feedback: &Feedback| feedback.popularity().of(PageId(2));
+        assert!((of(&again) - of(&feedback)).abs() < 1e-6);
+        assert_eq!(again.mark, heard.end);
+    }
+
+    #[test]
+    fn one_client_moves_no_more_than_its_share() {
+        let dir = tempfile::tempdir().unwrap();
+        let desk = desk(dir.path());
+        for client in 0..100 {
+            let links = desk.show("tide", 1, &[PageId(1)], client, NOW_MS).unwrap();
+            desk.click(&links[0], client, NOW_MS).unwrap().unwrap();
+        }
+        for _ in 0..1_000 {
+            let links = desk.show("spam", 1, &[PageId(2)], 777, NOW_MS).unwrap();
+            desk.click(&links[0], 777, NOW_MS).unwrap().unwrap();
+        }
+        let mut feedback = Feedback::open(desk.dir(), Mark::default(), SHARE, &mut nobody).unwrap();
+        let heard = feedback.read(&mut nobody).unwrap();
+        let clicks = heard.rows.iter().filter(|row| row.kind == InterestKind::Click);
+        let (mut spam, mut all) = (0.0, 0.0);
+        for row in clicks {
+            all += row.count;
+            spam += if row.page == PageId(2) { row.count } else { 0.0 };
+        }
+        // With W₀ = 10 clicks' worth of what is known without any.
+        assert!(spam <= SHARE * (all + 10.0) + 1e-9, "{spam} of {all}");
+        assert!(heard.withheld > 900.0);
+    }
+
+    #[test]
+    fn what_another_engine_tells_is_taken_in_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = crate::clicks::Log::open(dir.path()).unwrap();
+        let told = |url: &str, count| Entry::Told {
+            at_ms: NOW_MS,
+            url: url.to_owned(),
+            is_click: true,
+            count,
+            position: 0,
+            query: String::new(),
+        };
+        log.append(&[told("https://a.example/", 500.0), told("odd", 1.0)], 0).unwrap();
+        let mut known = |url: &str| (url != "odd").then_some(PageId(3));
+        let mut feedback = Feedback::open(dir.path(), Mark::default(), SHARE, &mut known).unwrap();
+        let heard = feedback.read(&mut known).unwrap();
+        assert_eq!((heard.rows.len(), heard.bad), (1, 1));
+        assert!((heard.rows[0].count - 500.0).abs() < 1e-9 && heard.rows[0].page == PageId(3));
+    }
+}

@@ -1,0 +1,317 @@
+//! The log of what was shown and clicked: lines of JSON in a file a day.
+//!
+//! Whole lines are appended in one write each, so that two processes may append at once; a line that
+//! a crash left half is skipped when the log is read. Old days are removed.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::SearchError;
+use crate::date::{DAY_S, day_of, name_of};
+
+/// Longest line that is read.
+const MOST_LINE: u64 = 64 << 10;
+/// Bytes of one day's file beyond which nothing more is written that day.
+const MOST_DAY: u64 = 1 << 30;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Entry {
+    /// Results were shown.
+    Shown {
+        /// When, milliseconds of Unix time.
+        at_ms: i64,
+        /// The number of the showing.
+        id: u64,
+        /// To whom.
+        client: u64,
+        /// For which words.
+        query: String,
+        /// The place of the first of them, from 1.
+        first: u16,
+        /// Which pages, in order.
+        pages: Vec<u32>,
+    },
+    /// A result was clicked.
+    Clicked {
+        /// When, milliseconds of Unix time.
+        at_ms: i64,
+        /// The number of the showing.
+        id: u64,
+        /// By whom.
+        client: u64,
+        /// Its place.
+        position: u16,
+        /// The page.
+        page: u32,
+    },
+    /// Another search engine says so.
+    Told {
+        /// When, milliseconds of Unix time.
+        at_ms: i64,
+        /// The page's address.
+        url: String,
+        /// Clicked, or only shown.
+        is_click: bool,
+        /// How often.
+        count: f64,
+        /// Its place, 0 where that is not known.
+        position: u16,
+        /// For which words; empty where that is not known.
+        query: String,
+    },
+}
+
+/// A place in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    /// The day, since 1970.
+    pub day: i64,
+    /// Bytes of its file.
+    pub offset: u64,
+}
+
+impl Mark {
+    /// As bytes, for whoever keeps it.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.day.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.offset.to_le_bytes());
+        bytes
+    }
+
+    /// From such bytes; the beginning of the log for any others.
+    pub fn of_bytes(bytes: &[u8]) -> Mark {
+        let read = |bytes: &[u8]| -> Option<Mark> {
+            let (day, offset) = bytes.split_first_chunk()?;
+            let offset = u64::from_le_bytes(offset.try_into().ok()?);
+            Some(Mark { day: i64::from_le_bytes(*day), offset })
+        };
+        read(bytes).unwrap_or_default()
+    }
+}
+
+/// A log in one directory.
+pub struct Log {
+    dir: PathBuf,
+    day: i64,
+    file: Option<File>,
+    bytes: u64,
+    /// Lines that were not written because the day's file was full.
+    lost: u64,
+    is_synced: bool,
+}
+
+impl Log {
+    /// Opens a log, or begins one.
+    pub fn open(dir: &Path) -> Result<Log, SearchError> {
+        std::fs::create_dir_all(dir).map_err(SearchError::io(dir))?;
+        Ok(Log {
+            dir: dir.to_owned(),
+            day: i64::MIN,
+            file: None,
+            bytes: 0,
+            lost: 0,
+            is_synced: true,
+        })
+    }
+
+    /// Appends entries, which came at a second of Unix time.
+    pub fn append(&mut self, entries: &[Entry], now_s: i64) -> Result<(), SearchError> {
+        let mut lines = Vec::new();
+        for entry in entries {
+            // Entries hold nothing that cannot be written as JSON.
+            if serde_json::to_writer(&mut lines, entry).is_ok() {
+                lines.push(b'\n');
+            }
+        }
+        self.turn_to(now_s.div_euclid(DAY_S))?;
+        if self.bytes + lines.len() as u64 > MOST_DAY {
+            self.lost += entries.len() as u64;
+            return Ok(());
+        }
+        let path = self.path(self.day);
+        if let Some(file) = &mut self.file {
+            file.write_all(&lines).map_err(SearchError::io(&path))?;
+            self.bytes += lines.len() as u64;
+            self.is_synced = false;
+        }
+        Ok(())
+    }
+
+    /// Makes what was appended survive the machine.
+    pub fn sync(&mut self) -> Result<(), SearchError> {
+        if std::mem::replace(&mut self.is_synced, true) {
+            return Ok(());
+        }
+        let path = self.path(self.day);
+        self.file.as_ref().map_or(Ok(()), File::sync_data).map_err(SearchError::io(&path))
+    }
+
+    /// Lines that did not fit into their day.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Removes days before the last `keep`.
+    pub fn tidy(&self, keep_days: u32, now_s: i64) -> Result<(), SearchError> {
+        let first = now_s.div_euclid(DAY_S) - i64::from(keep_days);
+        for day in days(&self.dir)?.into_iter().filter(|day| *day < first) {
+            let path = self.path(day);
+            std::fs::remove_file(&path).map_err(SearchError::io(&path))?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, day: i64) -> PathBuf {
+        path_of(&self.dir, day)
+    }
+
+    fn turn_to(&mut self, day: i64) -> Result<(), SearchError> {
+        if self.file.is_some() && self.day == day {
+            return Ok(());
+        }
+        let path = self.path(day);
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.create(true).append(true).read(true).open(&path);
+        let mut file = file.map_err(SearchError::io(&path))?;
+        let bytes = end_line(&mut file).map_err(SearchError::io(&path))?;
+        (self.day, self.file, self.bytes) = (day, Some(file), bytes);
+        Ok(())
+    }
+}
+
+/// Ends a line that was left half, so that the next is whole; the file's length.
+fn end_line(file: &mut File) -> std::io::Result<u64> {
+    let length = file.seek(SeekFrom::End(0))?;
+    if length == 0 {
+        return Ok(0);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    if last != *b"\n" {
+        file.write_all(b"\n")?;
+    }
+    Ok(length + u64::from(last != *b"\n"))
+}
+
+fn path_of(dir: &Path, day: i64) -> PathBuf {
+    dir.join(format!("{}.jsonl", name_of(day)))
+}
+
+/// The days that a log has, in order.
+fn days(dir: &Path) -> Result<Vec<i64>, SearchError> {
+    let files = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        files => files.map_err(SearchError::io(dir))?,
+    };
+    let names = files.flatten().filter_map(|file| file.file_name().into_string().ok());
+    let mut days: Vec<i64> =
+        names.filter_map(|name| name.strip_suffix(".jsonl").and_then(day_of)).collect();
+    days.sort_unstable();
+    Ok(days)
+}
+
+/// Lines of a log from a place on, and how far they reach.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// What they say.
+    pub entries: Vec<Entry>,
+    /// The place after the last.
+    pub end: Mark,
+    /// Lines that could not be read.
+    pub bad: u64,
+    /// Whether there are more.
+    pub has_more: bool,
+}
+
+impl Rows {
+    /// Reads at most `most` lines of the log in a directory. A last line without its end is left for
+    /// the next time.
+    pub fn read(dir: &Path, from: Mark, most: usize) -> Result<Rows, SearchError> {
+        let mut rows = Rows { end: from, ..Rows::default() };
+        for day in days(dir)?.into_iter().filter(|day| *day >= from.day) {
+            if day > rows.end.day {
+                rows.end = Mark { day, offset: 0 };
+            }
+            let path = path_of(dir, day);
+            rows.read_file(&path, most).map_err(SearchError::io(&path))?;
+            if rows.has_more {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    fn read_file(&mut self, path: &Path, most: usize) -> std::io::Result<()> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(self.end.offset))?;
+        let mut lines = BufReader::new(file);
+        let mut line = Vec::new();
+        loop {
+            if self.entries.len() >= most {
+                self.has_more = true;
+                return Ok(());
+            }
+            line.clear();
+            let read = lines.by_ref().take(MOST_LINE).read_until(b'\n', &mut line)?;
+            if read == 0 || (line.last() != Some(&b'\n') && (read as u64) < MOST_LINE) {
+                return Ok(());
+            }
+            self.end.offset += read as u64;
+            match serde_json::from_slice(&line) {
+                Ok(entry) => self.entries.push(entry),
+                Err(_) => self.bad += u64::from(line != b"\n"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn click(page: u32) -> Entry {
+        Entry::Clicked { at_ms: 5, id: u64::MAX, client: u64::MAX - 1, position: 2, page }
+    }
+
+    #[test]
+    fn what_is_appended_is_read_on_from_any_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(dir.path()).unwrap();
+        log.append(&[click(1), click(2)], 0).unwrap();
+        log.append(&[click(3)], 3 * DAY_S).unwrap();
+        let all = Rows::read(dir.path(), Mark::default(), 100).unwrap();
+        assert_eq!(all.entries, [click(1), click(2), click(3)]);
+        let first = Rows::read(dir.path(), Mark::default(), 1).unwrap();
+        assert!(first.has_more);
+        let rest = Rows::read(dir.path(), Mark::of_bytes(&first.end.to_bytes()), 100).unwrap();
+        assert_eq!(rest.entries, [click(2), click(3)]);
+        assert_eq!((rest.end, rest.has_more), (all.end, false));
+        assert_eq!(Rows::read(dir.path(), all.end, 100).unwrap().entries, []);
+        log.tidy(2, 3 * DAY_S).unwrap();
+        assert_eq!(Rows::read(dir.path(), Mark::default(), 100).unwrap().entries, [click(3)]);
+    }
+
+    #[test]
+    fn half_lines_and_nonsense_are_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(dir.path()).unwrap();
+        log.append(&[click(1)], 0).unwrap();
+        let path = path_of(dir.path(), 0);
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"what\":\"clic").unwrap();
+        let rows = Rows::read(dir.path(), Mark::default(), 100).unwrap();
+        assert_eq!((rows.entries.len(), rows.bad), (1, 0), "it may still be on its way");
+        let mut log = Log::open(dir.path()).unwrap();
+        log.append(&[click(2)], 0).unwrap();
+        let rows = Rows::read(dir.path(), rows.end, 100).unwrap();
+        assert_eq!((rows.entries, rows.bad), (vec![click(2)], 1));
+        assert_eq!(Rows::read(&dir.path().join("none"), Mark::default(), 9).unwrap().entries, []);
+    }
+}

@@ -1,0 +1,37 @@
+//! What can go wrong with an index.
+
+use std::path::{Path, PathBuf};
+
+/// Why something about search cannot be done. Messages are for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The index failed.
+    #[error(
+        "the search index failed: {0}; remove the crawl's `index` folder to have it made again"
+    )]
+    Index(#[from] tantivy::TantivyError),
+    /// Another process writes to the index.
+    #[error("the search index in {} is in use by another tidewatch process", path.display())]
+    InUse {
+        /// The index.
+        path: PathBuf,
+    },
+    /// The system has no randomness or its key cannot be used.
+    #[error("the system gives no random bytes, which signing clicks needs")]
+    NoRandomness,
+}
+
+impl SearchError {
+    /// An error about a file, for `map_err`.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> SearchError + '_ {
+        move |source| SearchError::Io { path: path.to_owned(), source }
+    }
+}

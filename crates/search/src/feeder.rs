@@ -1,0 +1,257 @@
+//! From the crawl to the indexer, without ever making the crawl wait.
+//!
+//! The feeder lives where the crawl does. It keeps one bit a page: set when the index may not say what
+//! the store says. Bits are cleared as fast as the indexer's bounded queue takes pages, and what a
+//! page is then is looked up only then. At the start it walks through the store a little at a time
+//! and sets the bits of pages that the index has missed, which after a crash are a few and for an
+//! index that was lost are all.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::time::{Duration, Instant};
+
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{PageId, Time};
+use tidewatch_store::{CopyRow, Place, Store, StoreError};
+
+/// Longest that one call may look for missed pages.
+const SCAN: Duration = Duration::from_millis(5);
+/// Copies looked at between two looks at the clock.
+const SCAN_STEP: usize = 64;
+
+/// What the indexer is to do.
+#[derive(Debug)]
+pub enum Task {
+    /// Index a copy.
+    Put(Box<Put>),
+    /// Forget a page.
+    Remove(PageId),
+    /// Everything that changed before this crawl time has been handed over, microseconds.
+    UpTo(u64),
+}
+
+/// A copy to be indexed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Put {
+    /// The page.
+    pub page: PageId,
+    /// Its address.
+    pub url: CanonicalUrl,
+    /// The file of the archive where its copy lies.
+    pub file: PathBuf,
+    /// The place in it.
+    pub offset: u64,
+    /// When it last changed, seconds of Unix time.
+    pub changed_s: i64,
+    /// Its sketch.
+    pub sketch: Vec<u64>,
+}
+
+/// One bit a page.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    count: usize,
+    /// No bit is set before this word.
+    first: usize,
+}
+
+impl Bits {
+    /// Sets a page's bit.
+    pub(crate) fn set(&mut self, page: PageId) {
+        let (word, bit) = (page.index() / 64, 1 << (page.index() % 64));
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.count += usize::from(self.words[word] & bit == 0);
+        self.words[word] |= bit;
+        self.first = self.first.min(word);
+    }
+
+    /// Whether a page's bit is set.
+    pub(crate) fn has(&self, page: PageId) -> bool {
+        let word = self.words.get(page.index() / 64).copied().unwrap_or(0);
+        word & (1 << (page.index() % 64)) != 0
+    }
+
+    /// The first page whose bit is set.
+    pub(crate) fn first(&mut self) -> Option<PageId> {
+        while self.words.get(self.first).is_some_and(|word| *word == 0) {
+            self.first += 1;
+        }
+        let word = self.words.get(self.first)?;
+        Some(PageId((self.first * 64) as u32 + word.trailing_zeros()))
+    }
+
+    /// Clears a page's bit.
+    pub(crate) fn clear(&mut self, page: PageId) {
+        if self.has(page) {
+            self.words[page.index() / 64] &= !(1 << (page.index() % 64));
+            self.count -= 1;
+        }
+    }
+
+    /// Bits that are set.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+}
+
+/// The crawl's side of the indexer.
+pub struct Feeder {
+    tasks: SyncSender<Task>,
+    dirty: Bits,
+    archive: PathBuf,
+    /// Unix time of the crawl's time zero, microseconds.
+    epoch: i64,
+    /// Changes before this time have been noticed.
+    seen: Time,
+    scan: Option<Scan>,
+}
+
+/// The walk for pages that the index has missed.
+struct Scan {
+    next: PageId,
+    /// Pages that the index has.
+    held: Bits,
+    /// Pages that have been handed over meanwhile.
+    fed: Bits,
+    /// Changes before this time are in the index, if it has the page at all.
+    since: Time,
+}
+
+impl Feeder {
+    pub(crate) fn new(
+        tasks: SyncSender<Task>,
+        dir: &Path,
+        epoch: i64,
+        held: Bits,
+        up_to: u64,
+    ) -> Feeder {
+        let scan =
+            Scan { next: PageId(0), held, fed: Bits::default(), since: Time::from_micros(up_to) };
+        let archive = dir.join("archive");
+        Feeder { tasks, dirty: Bits::default(), archive, epoch, seen: Time::ZERO, scan: Some(scan) }
+    }
+
+    /// Pages that wait to be handed over.
+    pub const fn waiting(&self) -> usize {
+        self.dirty.count()
+    }
+
+    /// Whether every page that the index had missed has been noticed.
+    pub const fn is_even(&self) -> bool {
+        self.scan.is_none()
+    }
+
+    /// A page is no more.
+    pub fn gone(&mut self, page: PageId) {
+        self.dirty.set(page);
+    }
+
+    /// These pages' copies are stored, new or confirmed, at a time of the crawl.
+    pub fn stored(&mut self, store: &Store, pages: &[PageId], now: Time) -> Result<(), StoreError> {
+        for &page in pages {
+            // One that was only confirmed says what the index says.
+            let copy = store.tables()?.copy(page)?;
+            if copy.is_none_or(|copy| copy.changed_at >= self.seen) {
+                self.dirty.set(page);
+            }
+        }
+        self.seen = now;
+        self.feed(store)
+    }
+
+    /// Hands over what the queue takes.
+    pub fn feed(&mut self, store: &Store) -> Result<(), StoreError> {
+        self.look_for_missed(store)?;
+        let had_some = self.dirty.count() > 0;
+        while let Some(page) = self.dirty.first() {
+            let task = self.task(store, page)?;
+            match self.tasks.try_send(task) {
+                Ok(()) => {
+                    self.dirty.clear(page);
+                    self.scan.iter_mut().for_each(|scan| scan.fed.set(page));
+                }
+                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => return Ok(()),
+            }
+        }
+        if had_some && self.scan.is_none() {
+            // Lost if the queue is full: then a start looks at more than it must.
+            let _ = self.tasks.try_send(Task::UpTo(self.seen.as_micros()));
+        }
+        Ok(())
+    }
+
+    fn task(&self, store: &Store, page: PageId) -> Result<Task, StoreError> {
+        let tables = store.tables()?;
+        let Some(copy) = tables.copy(page)? else { return Ok(Task::Remove(page)) };
+        let damaged = || StoreError::Damaged { table: "pages", key: u64::from(page.0) };
+        let row = tables.page(page)?.ok_or_else(damaged)?;
+        let host = tables.host(row.host)?.ok_or_else(damaged)?;
+        let url = CanonicalUrl::parse(&format!("{}{}", host.origin, row.path));
+        let Ok(url) = url else { return Ok(Task::Remove(page)) };
+        Ok(Task::Put(Box::new(self.put(page, url, copy))))
+    }
+
+    fn put(&self, page: PageId, url: CanonicalUrl, copy: CopyRow) -> Put {
+        let Place { file, offset, .. } = copy.place;
+        let file = tidewatch_archive::path_of(&self.archive, file);
+        let micros = self.epoch.saturating_add_unsigned(copy.changed_at.as_micros());
+        Put { page, url, file, offset, changed_s: micros / 1_000_000, sketch: copy.sketch }
+    }
+
+    /// Goes on with the walk through the store, for a moment.
+    fn look_for_missed(&mut self, store: &Store) -> Result<(), StoreError> {
+        let Some(mut scan) = self.scan.take() else { return Ok(()) };
+        let began = Instant::now();
+        let mut copies = store.tables()?.copies_from(scan.next);
+        while began.elapsed() < SCAN {
+            for row in copies.by_ref().take(SCAN_STEP) {
+                let (page, copy) = row?;
+                // Numbers without a copy: gone, if the index has them.
+                (scan.next.0..page.0)
+                    .map(PageId)
+                    .filter(|page| scan.held.has(*page))
+                    .for_each(|page| self.dirty.set(page));
+                let is_missed = !scan.held.has(page) || copy.changed_at >= scan.since;
+                if is_missed && !scan.fed.has(page) {
+                    self.dirty.set(page);
+                }
+                scan.next = PageId(page.0 + 1);
+            }
+            if store.tables()?.copies_from(scan.next).next().is_none() {
+                (scan.next.0..store.pages())
+                    .map(PageId)
+                    .filter(|page| scan.held.has(*page))
+                    .for_each(|page| self.dirty.set(page));
+                return Ok(());
+            }
+        }
+        self.scan = Some(scan);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_come_out_in_order_and_once() {
+        let mut bits = Bits::default();
+        for page in [700, 3, 64, 3] {
+            bits.set(PageId(page));
+        }
+        assert_eq!(bits.count(), 3);
+        let mut out = Vec::new();
+        while let Some(page) = bits.first() {
+            out.push(page.0);
+            bits.clear(page);
+        }
+        assert_eq!(out, [3, 64, 700]);
+        bits.set(PageId(1));
+        assert_eq!(bits.first(), Some(PageId(1)));
+        assert!(!bits.has(PageId(70_000)));
+    }
+}

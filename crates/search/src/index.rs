@@ -1,0 +1,144 @@
+//! The index on disk: opening it, writing to it.
+
+use std::path::{Path, PathBuf};
+
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::schema::Schema;
+use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
+use tidewatch_core::PageId;
+
+use crate::schema::{ANALYSER, Fields, schema};
+use crate::words::analyser;
+use crate::{Document, SearchError, Searcher};
+
+/// Least memory that the engine takes for new pages.
+const LEAST_MEMORY: usize = 15 << 20;
+/// Segments below so many pages count as equally small when they are merged.
+const SMALL_SEGMENT: u32 = 1_000;
+/// A segment of which so much is no more is written anew.
+const MOST_DELETED: f32 = 0.3;
+
+/// An index in one directory.
+#[derive(Clone)]
+pub struct Index {
+    engine: tantivy::Index,
+    reader: IndexReader,
+    fields: Fields,
+    path: PathBuf,
+    is_new: bool,
+}
+
+impl Index {
+    /// Opens an index, or makes an empty one where there is none that can be used: it is made from
+    /// store and archive, and can be made again.
+    pub fn open(path: &Path) -> Result<Index, SearchError> {
+        let (schema, _) = schema();
+        let found = tantivy::Index::open_in_dir(path).ok().filter(|index| index.schema() == schema);
+        if let Some(index) = found
+            && let Ok(index) = Self::with(index, path, false)
+        {
+            return Ok(index);
+        }
+        if path.exists() {
+            std::fs::remove_dir_all(path).map_err(SearchError::io(path))?;
+        }
+        std::fs::create_dir_all(path).map_err(SearchError::io(path))?;
+        Self::with(Self::create(path, schema)?, path, true)
+    }
+
+    fn create(path: &Path, schema: Schema) -> Result<tantivy::Index, TantivyError> {
+        tantivy::Index::create_in_dir(path, schema)
+    }
+
+    fn with(index: tantivy::Index, path: &Path, is_new: bool) -> Result<Index, SearchError> {
+        index.tokenizers().register(ANALYSER, analyser());
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Index { engine: index, reader, fields: schema().1, path: path.to_owned(), is_new })
+    }
+
+    /// Whether nothing was there, so that it has to be made from store and archive.
+    pub const fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// The one writer, with so many bytes of memory for pages that are not committed.
+    pub fn writer(&self, memory: usize) -> Result<Writer, SearchError> {
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .memory_budget_per_thread(memory.max(LEAST_MEMORY))
+            .build();
+        let writer = self.engine.writer_with_options(options).map_err(|error| match error {
+            TantivyError::LockFailure(..) => SearchError::InUse { path: self.path.clone() },
+            error => error.into(),
+        })?;
+        let mut merges = LogMergePolicy::default();
+        merges.set_min_layer_size(SMALL_SEGMENT);
+        merges.set_del_docs_ratio_before_merge(MOST_DELETED);
+        writer.set_merge_policy(Box::new(merges));
+        Ok(Writer { engine: writer, reader: self.reader.clone(), fields: self.fields, waiting: 0 })
+    }
+
+    /// Finds pages; sees what a writer of this process has committed.
+    pub fn searcher(&self) -> Searcher {
+        Searcher::new(self.reader.clone(), self.fields)
+    }
+
+    /// Bytes on disk.
+    pub fn disk_bytes(&self) -> u64 {
+        let files = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        files.filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum()
+    }
+}
+
+/// Puts pages into an index and takes them out.
+pub struct Writer {
+    engine: IndexWriter<TantivyDocument>,
+    reader: IndexReader,
+    fields: Fields,
+    waiting: usize,
+}
+
+impl Writer {
+    /// Puts a page in, in place of what it said before.
+    pub fn put(&mut self, document: &Document) -> Result<(), SearchError> {
+        self.delete(document.page);
+        self.engine.add_document(self.fields.row(document))?;
+        Ok(())
+    }
+
+    /// Takes a page out.
+    pub fn remove(&mut self, page: PageId) {
+        self.delete(page);
+    }
+
+    fn delete(&mut self, page: PageId) {
+        self.waiting += 1;
+        self.engine.delete_term(Term::from_field_u64(self.fields.page, u64::from(page.0)));
+    }
+
+    /// Pages put in or taken out since the last commit.
+    pub const fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Makes everything findable, and keeps it together with a number for whoever goes on later.
+    pub fn commit(&mut self, mark: u64) -> Result<(), SearchError> {
+        let mut commit = self.engine.prepare_commit()?;
+        commit.set_payload(&mark.to_string());
+        commit.commit()?;
+        self.waiting = 0;
+        Ok(self.reader.reload()?)
+    }
+
+    /// The number kept with the last commit; 0 where there is none.
+    pub fn mark(&self) -> u64 {
+        let payload = self.engine.index().load_metas().ok().and_then(|metas| metas.payload);
+        payload.and_then(|mark| mark.parse().ok()).unwrap_or(0)
+    }
+
+    /// Waits until segments are merged that are being merged, and ends. What is not committed is lost.
+    pub fn finish(self) -> Result<(), SearchError> {
+        Ok(self.engine.wait_merging_threads()?)
+    }
+}

@@ -1,0 +1,306 @@
+//! The thread that reads copies and indexes them.
+//!
+//! Its queue is bounded; what waits longer than a moment is committed, so that a page can be found
+//! within seconds of its fetch however slowly pages come. Words with which pages link to others are
+//! remembered, within bounds, until those are indexed: a page that is linked to is mostly fetched
+//! after the page that names it.
+
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use tidewatch_archive::{Record, read_at};
+use tidewatch_core::PageKey;
+
+use crate::document::{MOST_ANCHORS, cut};
+use crate::extract::extract;
+use crate::feeder::{Bits, Put};
+use crate::{Document, Feeder, Index, SearchError, Searcher, Task, Writer};
+
+/// Pages that wait for the indexer; the others wait as one bit each.
+const QUEUE: usize = 4_096;
+/// How long a page waits for its commit.
+const COMMIT_AFTER: Duration = Duration::from_millis(1_500);
+/// Bytes of link words that are remembered in each of two generations.
+const MOST_LINK_WORDS: usize = 16 << 20;
+/// What remembering one page costs beside its words.
+const ENTRY: usize = 64;
+
+/// How the indexer does.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Health {
+    /// Pages put into the index.
+    pub put: u64,
+    /// Pages taken out.
+    pub removed: u64,
+    /// Copies that hold no words: feeds, pictures, pages that do not want to be found.
+    pub wordless: u64,
+    /// Copies that the archive did not give back.
+    pub unreadable: u64,
+    /// Commits.
+    pub commits: u64,
+    /// Longest time from taking a page to its commit, in seconds.
+    pub slowest_s: f64,
+    /// Why indexing has stopped, if it has.
+    pub failed: Option<String>,
+}
+
+/// The thread; dropping it commits what it has and ends it.
+pub struct Indexer {
+    index: Index,
+    searcher: Searcher,
+    health: Arc<Mutex<Health>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Indexer {
+    /// Opens the index of a crawl's directory and begins. `memory` is what new pages may take until
+    /// they are written, in bytes; `epoch` is Unix time at the crawl's time zero, in microseconds.
+    pub fn start(
+        dir: &Path,
+        epoch: i64,
+        memory: usize,
+        agent: &str,
+    ) -> Result<(Indexer, Feeder), SearchError> {
+        let index = Index::open(&dir.join("index"))?;
+        let searcher = index.searcher();
+        let writer = index.writer(memory)?;
+        let mut held = Bits::default();
+        searcher.each_page(|page| held.set(page))?;
+        let up_to = if index.is_new() { 0 } else { writer.mark() };
+        let (tasks, queue) = mpsc::sync_channel(QUEUE);
+        let feeder = Feeder::new(tasks, dir, epoch, held, up_to);
+        let health = Arc::new(Mutex::new(Health::default()));
+        let worker = Worker {
+            writer,
+            searcher: searcher.clone(),
+            agent: agent.to_owned(),
+            links: LinkWords::default(),
+            health: Arc::clone(&health),
+            oldest: None,
+            up_to,
+        };
+        let run = move || worker.run(&queue);
+        let thread = std::thread::Builder::new().name("indexer".into()).spawn(run);
+        let thread = Some(thread.map_err(SearchError::io(dir))?);
+        Ok((Indexer { index, searcher, health, thread }, feeder))
+    }
+
+    /// Finds what has been committed.
+    pub fn searcher(&self) -> Searcher {
+        self.searcher.clone()
+    }
+
+    /// How it does.
+    pub fn health(&self) -> Health {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A handle on how it does, for another thread.
+    pub fn health_handle(&self) -> Arc<Mutex<Health>> {
+        Arc::clone(&self.health)
+    }
+
+    /// Bytes of the index on disk.
+    pub fn disk_bytes(&self) -> u64 {
+        self.index.disk_bytes()
+    }
+
+    /// Waits until what was handed over is committed. The feeder must be gone.
+    pub fn finish(mut self) -> Health {
+        self.join();
+        self.health()
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+            health.failed = Some("the indexer ended unexpectedly".to_owned());
+        }
+    }
+}
+
+struct Worker {
+    writer: Writer,
+    searcher: Searcher,
+    agent: String,
+    links: LinkWords,
+    health: Arc<Mutex<Health>>,
+    /// When the page that has waited longest for its commit was taken.
+    oldest: Option<Instant>,
+    up_to: u64,
+}
+
+impl Worker {
+    fn run(mut self, queue: &Receiver<Task>) {
+        let done = self.work(queue).and_then(|()| self.commit());
+        if let Err(error) = done.and_then(|()| self.writer.finish()) {
+            let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+            health.failed = Some(error.to_string());
+        }
+    }
+
+    fn work(&mut self, queue: &Receiver<Task>) -> Result<(), SearchError> {
+        loop {
+            let wait = self.oldest.map_or(Duration::from_secs(1), |oldest| {
+                COMMIT_AFTER.saturating_sub(oldest.elapsed())
+            });
+            match queue.recv_timeout(wait) {
+                Ok(task) => self.take(task)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            if self.oldest.is_some_and(|oldest| oldest.elapsed() >= COMMIT_AFTER) {
+                self.commit()?;
+            }
+        }
+    }
+
+    fn take(&mut self, task: Task) -> Result<(), SearchError> {
+        match task {
+            Task::Put(put) => self.put(*put)?,
+            Task::Remove(page) => {
+                self.writer.remove(page);
+                self.note(|health| health.removed += 1);
+            }
+            Task::UpTo(micros) => self.up_to = self.up_to.max(micros),
+        }
+        self.oldest.get_or_insert_with(Instant::now);
+        Ok(())
+    }
+
+    fn put(&mut self, put: Put) -> Result<(), SearchError> {
+        let Ok(record) = read_at(&put.file, put.offset) else {
+            self.writer.remove(put.page);
+            self.note(|health| health.unreadable += 1);
+            return Ok(());
+        };
+        let document = self.document(&record, put)?;
+        match document {
+            Ok(document) => {
+                self.writer.put(&document)?;
+                self.note(|health| health.put += 1);
+            }
+            Err(page) => {
+                self.writer.remove(page);
+                self.note(|health| health.wordless += 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn document(
+        &mut self,
+        record: &Record,
+        put: Put,
+    ) -> Result<Result<Document, tidewatch_core::PageId>, SearchError> {
+        let Put { page, url, changed_s, sketch, .. } = put;
+        let Some(found) = extract(record, &url, &self.agent) else { return Ok(Err(page)) };
+        for (to, words) in &found.links {
+            if to != &url {
+                self.links.add(PageKey::of(to.as_str()), words);
+            }
+        }
+        let before = self.searcher.page(page)?;
+        let linked = self.links.of(PageKey::of(url.as_str()));
+        Ok(Ok(Document {
+            page,
+            host: url.host().to_owned(),
+            url: url.into_string(),
+            title: found.title,
+            text: found.text,
+            anchors: linked.words.clone(),
+            language: found.language,
+            first_seen_s: before.map_or(changed_s, |before| before.first_seen_s),
+            changed_s,
+            sketch,
+            importance: f64::from(linked.links),
+        }))
+    }
+
+    fn commit(&mut self) -> Result<(), SearchError> {
+        let Some(oldest) = self.oldest.take() else { return Ok(()) };
+        self.writer.commit(self.up_to)?;
+        self.note(|health| {
+            health.commits += 1;
+            health.slowest_s = health.slowest_s.max(oldest.elapsed().as_secs_f64());
+        });
+        Ok(())
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Health)) {
+        change(&mut self.health.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// What other pages call a page.
+#[derive(Clone, Debug, Default)]
+struct Linked {
+    words: String,
+    links: u32,
+}
+
+/// Words of links, by the page they lead to: the last used of two generations' worth.
+#[derive(Default)]
+struct LinkWords {
+    young: FxHashMap<PageKey, Linked>,
+    old: FxHashMap<PageKey, Linked>,
+    bytes: usize,
+    none: Linked,
+}
+
+impl LinkWords {
+    fn add(&mut self, page: PageKey, words: &str) {
+        if self.bytes >= MOST_LINK_WORDS {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
+        }
+        let linked = self.young.entry(page).or_insert_with(|| {
+            let linked = self.old.remove(&page).unwrap_or_default();
+            self.bytes += ENTRY + linked.words.len();
+            linked
+        });
+        linked.links = linked.links.saturating_add(1);
+        let words = cut(words, 256);
+        let is_new = !linked.words.split('\n').any(|known| known == words);
+        if !words.is_empty() && is_new && linked.words.len() + words.len() < MOST_ANCHORS {
+            if !linked.words.is_empty() {
+                linked.words.push('\n');
+            }
+            linked.words.push_str(words);
+            self.bytes += words.len() + 1;
+        }
+    }
+
+    fn of(&self, page: PageKey) -> &Linked {
+        self.young.get(&page).or_else(|| self.old.get(&page)).unwrap_or(&self.none)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_words_are_kept_within_bounds() {
+        let mut links = LinkWords::default();
+        let key = |n: u32| PageKey::of(&format!("https://a.example/{n}"));
+        links.add(key(0), "tide tables");
+        links.add(key(0), "tide tables");
+        links.add(key(0), "moon");
+        assert_eq!(
+            (links.of(key(0)).words.as_str(), links.of(key(0)).links),
+            ("tide tables\nmoon", 3)
+        );
+        for n in 1..2_000_000 {
+            links.add(key(n % 600_000), "a few words about this and that page");
+        }
+        assert!(links.bytes <= MOST_LINK_WORDS + MOST_ANCHORS + ENTRY);
+        assert!(links.young.len() + links.old.len() < 2 * MOST_LINK_WORDS / ENTRY);
+    }
+}

@@ -1,0 +1,108 @@
+//! The fields of the index.
+
+use tantivy::TantivyDocument;
+use tantivy::schema::{
+    FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+};
+
+use crate::document::{Document, MOST_ANCHORS, MOST_EXCERPT, MOST_TEXT, MOST_TITLE, cut};
+
+/// Under which name the analyser is registered.
+pub(crate) const ANALYSER: &str = "words";
+/// Fields that are read while results are collected.
+pub(crate) const PAGE: &str = "page";
+pub(crate) const CHANGED: &str = "changed";
+pub(crate) const IMPORTANCE: &str = "importance";
+
+/// All fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
+    pub(crate) page: Field,
+    pub(crate) url: Field,
+    /// The host and every domain above it.
+    pub(crate) host: Field,
+    pub(crate) title: Field,
+    pub(crate) text: Field,
+    pub(crate) anchors: Field,
+    /// The words of the address.
+    pub(crate) address: Field,
+    pub(crate) language: Field,
+    pub(crate) first_seen: Field,
+    pub(crate) changed: Field,
+    pub(crate) importance: Field,
+    /// Beginning of the text and the sketch, for whoever shows the page.
+    pub(crate) excerpt: Field,
+    pub(crate) sketch: Field,
+}
+
+/// The schema and its fields. An index with another schema is made anew.
+pub(crate) fn schema() -> (Schema, Fields) {
+    let mut schema = Schema::builder();
+    let words = TextFieldIndexing::default()
+        .set_tokenizer(ANALYSER)
+        .set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let words = TextOptions::default().set_indexing_options(words);
+    let fields = Fields {
+        page: schema.add_u64_field(PAGE, INDEXED | FAST | STORED),
+        url: schema.add_text_field("url", STORED),
+        host: schema.add_text_field("host", STRING),
+        title: schema.add_text_field("title", words.clone().set_stored()),
+        text: schema.add_text_field("text", words.clone()),
+        anchors: schema.add_text_field("anchors", words.clone()),
+        address: schema.add_text_field("address", words),
+        language: schema.add_text_field("language", STRING | STORED),
+        first_seen: schema.add_i64_field("first_seen", STORED),
+        changed: schema.add_i64_field(CHANGED, FAST | STORED),
+        importance: schema.add_f64_field(IMPORTANCE, FAST),
+        excerpt: schema.add_text_field("excerpt", STORED),
+        sketch: schema.add_bytes_field("sketch", STORED),
+    };
+    (schema.build(), fields)
+}
+
+impl Fields {
+    /// A document as the index keeps it.
+    pub(crate) fn row(&self, document: &Document) -> TantivyDocument {
+        let mut row = TantivyDocument::default();
+        row.add_u64(self.page, u64::from(document.page.0));
+        row.add_text(self.url, &document.url);
+        domains(&document.host).for_each(|domain| row.add_text(self.host, domain));
+        row.add_text(self.title, cut(&document.title, MOST_TITLE));
+        row.add_text(self.text, cut(&document.text, MOST_TEXT));
+        row.add_text(self.anchors, cut(&document.anchors, MOST_ANCHORS));
+        row.add_text(self.address, address_words(&document.url));
+        row.add_text(self.language, &document.language);
+        row.add_i64(self.first_seen, document.first_seen_s);
+        row.add_i64(self.changed, document.changed_s);
+        let importance = if document.importance.is_finite() { document.importance } else { 0.0 };
+        row.add_f64(self.importance, importance.max(0.0));
+        row.add_text(self.excerpt, cut(&document.text, MOST_EXCERPT));
+        let sketch: Vec<u8> = document.sketch.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+        row.add_bytes(self.sketch, &sketch);
+        row
+    }
+}
+
+/// A host's name and the domains above it: `a.b.c`, `b.c`, `c`.
+fn domains(host: &str) -> impl Iterator<Item = &str> {
+    let parents = host.char_indices().filter(|(_, c)| *c == '.').map(|(at, _)| &host[at + 1..]);
+    std::iter::once(host).chain(parents).filter(|domain| !domain.is_empty())
+}
+
+/// What of an address may hold words: all but the scheme.
+fn address_words(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_found_by_every_domain_above_it() {
+        let all: Vec<_> = domains("news.example.org").collect();
+        assert_eq!(all, ["news.example.org", "example.org", "org"]);
+        assert_eq!(domains("127.0.0.1").next(), Some("127.0.0.1"));
+        assert_eq!(domains("").count(), 0);
+    }
+}

@@ -1,0 +1,323 @@
+//! From a query to a page of results.
+
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde::Serialize;
+use tantivy::collector::{Count, TopDocs};
+use tantivy::query::{
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, Occur, PhraseQuery,
+    Query as Engine, RangeQuery, TermQuery,
+};
+use tantivy::schema::{Field, IndexRecordOption, Value as _};
+use tantivy::{DocAddress, IndexReader, Score, SegmentReader, TantivyDocument, Term};
+use tidewatch_core::PageId;
+
+use crate::rank::{Popularity, Ranking, scorer};
+use crate::schema::{Fields, PAGE};
+use crate::snippet::Snippet;
+use crate::{Query, SearchError};
+
+/// Results of a query that can be paged through.
+pub const MOST_RESULTS: usize = 200;
+/// Candidates for every result shown, some of which are near-duplicates of others.
+const CANDIDATES: usize = 3;
+/// Share of two pages' smallest hashes that are common from which they say nearly the same.
+const NEAR: f64 = 0.75;
+/// What a word counts in a field: most in the title, then as others name the page.
+const TITLE: Score = 4.0;
+const ANCHORS: Score = 2.0;
+const ADDRESS: Score = 1.5;
+/// How much fields other than the best one add.
+const TIE: Score = 0.1;
+
+/// A page that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hit {
+    /// Its number in the crawl.
+    pub page: u32,
+    /// Its address.
+    pub url: String,
+    /// Its title, empty where it has none.
+    pub title: String,
+    /// Why it was found.
+    pub snippet: Snippet,
+    /// Its language, empty where that is not known.
+    pub language: String,
+    /// When it was first seen, seconds of Unix time.
+    pub first_seen_s: i64,
+    /// When it last changed, seconds of Unix time.
+    pub changed_s: i64,
+    /// Its score.
+    pub score: f32,
+    /// Other pages that say nearly the same and stand for it.
+    pub alike: usize,
+}
+
+/// A page of results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Found {
+    /// Results in order.
+    pub hits: Vec<Hit>,
+    /// Pages that fit, near-duplicates included.
+    pub total: usize,
+    /// Whether pages with only some of the words are shown, since none has all.
+    pub is_relaxed: bool,
+    /// Whether there are more.
+    pub has_more: bool,
+}
+
+/// A page as the index knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its address.
+    pub url: String,
+    /// Its title.
+    pub title: String,
+    /// When it was first seen, seconds of Unix time.
+    pub first_seen_s: i64,
+}
+
+/// Finds pages. Cheap to clone; all clones see the same clicks.
+#[derive(Clone)]
+pub struct Searcher {
+    reader: IndexReader,
+    fields: Fields,
+    ranking: Ranking,
+    popularity: Arc<RwLock<Arc<Popularity>>>,
+}
+
+impl Searcher {
+    pub(crate) fn new(reader: IndexReader, fields: Fields) -> Searcher {
+        Searcher { reader, fields, ranking: Ranking::default(), popularity: Arc::default() }
+    }
+
+    /// Ranks otherwise.
+    pub fn with_ranking(self, ranking: Ranking) -> Searcher {
+        Searcher { ranking, ..self }
+    }
+
+    /// From now on ranks by these clicks.
+    pub fn set_popularity(&self, popularity: Popularity) {
+        let mut held = self.popularity.write().unwrap_or_else(PoisonError::into_inner);
+        *held = Arc::new(popularity);
+    }
+
+    /// Pages in the index.
+    pub fn pages(&self) -> u64 {
+        self.reader.searcher().num_docs()
+    }
+
+    /// `count` results after the first `skip`, at a second of Unix time.
+    pub fn search(
+        &self,
+        query: &Query,
+        skip: usize,
+        count: usize,
+        now_s: i64,
+    ) -> Result<Found, SearchError> {
+        if query.is_empty() {
+            return Ok(Found::default());
+        }
+        let skip = skip.min(MOST_RESULTS);
+        let most = (MOST_RESULTS - skip).min(count);
+        let found = self.find(query, true, skip, most, now_s)?;
+        if found.total > 0 || query.wanted.len() < 2 {
+            return Ok(found);
+        }
+        let found = self.find(query, false, skip, most, now_s)?;
+        Ok(Found { is_relaxed: found.total > 0, ..found })
+    }
+
+    fn find(
+        &self,
+        query: &Query,
+        all_words: bool,
+        skip: usize,
+        count: usize,
+        now_s: i64,
+    ) -> Result<Found, SearchError> {
+        let searcher = self.reader.searcher();
+        let popularity =
+            Arc::clone(&self.popularity.read().unwrap_or_else(PoisonError::into_inner));
+        let ranking = self.ranking;
+        let top = TopDocs::with_limit((skip + count + 1) * CANDIDATES).tweak_score(
+            move |segment: &SegmentReader| scorer(segment, ranking, &popularity, now_s),
+        );
+        let engine = self.engine_query(query, all_words);
+        let (candidates, total) = searcher.search(&*engine, &(top, Count))?;
+        let mut shown = Shown::default();
+        for (score, at) in candidates {
+            if shown.hits.len() > skip + count {
+                break;
+            }
+            shown.add(self.hit(&searcher, at, score)?);
+        }
+        let has_more = shown.hits.len() > skip + count && skip + count < MOST_RESULTS;
+        let hits = shown.hits.into_iter().skip(skip).take(count);
+        let hits =
+            hits.map(|(hit, text)| Hit { snippet: Snippet::of(&text, &query.wanted), ..hit });
+        Ok(Found { hits: hits.collect(), total, is_relaxed: false, has_more })
+    }
+
+    fn hit(
+        &self,
+        searcher: &tantivy::Searcher,
+        at: DocAddress,
+        score: Score,
+    ) -> Result<(Hit, String, Vec<u64>), SearchError> {
+        let row: TantivyDocument = searcher.doc(at)?;
+        let text = |field| row.get_first(field).and_then(|v| v.as_str()).unwrap_or_default();
+        let number = |field| row.get_first(field).and_then(|v| v.as_i64()).unwrap_or_default();
+        let sketch =
+            row.get_first(self.fields.sketch).and_then(|v| v.as_bytes()).unwrap_or_default();
+        let page = row.get_first(self.fields.page).and_then(|v| v.as_u64()).unwrap_or_default();
+        let hit = Hit {
+            page: page as u32,
+            url: text(self.fields.url).to_owned(),
+            title: text(self.fields.title).to_owned(),
+            snippet: Snippet::default(),
+            language: text(self.fields.language).to_owned(),
+            first_seen_s: number(self.fields.first_seen),
+            changed_s: number(self.fields.changed),
+            score,
+            alike: 0,
+        };
+        let sketch = sketch.chunks_exact(8).filter_map(|hash| hash.try_into().ok());
+        let sketch = sketch.map(u64::from_le_bytes).collect();
+        Ok((hit, text(self.fields.excerpt).to_owned(), sketch))
+    }
+
+    /// A page by its number, if it is in the index.
+    pub fn page(&self, page: PageId) -> Result<Option<Page>, SearchError> {
+        let searcher = self.reader.searcher();
+        let term = Term::from_field_u64(self.fields.page, u64::from(page.0));
+        let query = TermQuery::new(term, IndexRecordOption::Basic);
+        let found = searcher.search(&query, &TopDocs::with_limit(1).order_by_score())?;
+        let Some(&(score, at)) = found.first() else { return Ok(None) };
+        let (hit, _, _) = self.hit(&searcher, at, score)?;
+        Ok(Some(Page { url: hit.url, title: hit.title, first_seen_s: hit.first_seen_s }))
+    }
+
+    /// Calls `each` with the number of every page in the index.
+    pub fn each_page(&self, mut each: impl FnMut(PageId)) -> Result<(), SearchError> {
+        for segment in self.reader.searcher().segment_readers() {
+            let pages = segment.fast_fields().u64(PAGE)?.first_or_default_col(u64::MAX);
+            for doc in segment.doc_ids_alive() {
+                each(PageId(pages.get_val(doc) as u32));
+            }
+        }
+        Ok(())
+    }
+
+    fn engine_query(&self, query: &Query, all_words: bool) -> Box<dyn Engine> {
+        let occur = if all_words { Occur::Must } else { Occur::Should };
+        let wanted = query.wanted.iter().map(|unit| (occur, self.unit(unit)));
+        let wanted: Vec<_> = wanted.collect();
+        let mut clauses: Vec<(Occur, Box<dyn Engine>)> = match (wanted.is_empty(), all_words) {
+            (true, _) => vec![(Occur::Must, Box::new(AllQuery))],
+            (_, true) => wanted,
+            (_, false) => vec![(Occur::Must, Box::new(BooleanQuery::new(wanted)))],
+        };
+        let unwanted = query.unwanted.iter().map(|unit| (Occur::MustNot, self.unit(unit)));
+        clauses.extend(unwanted);
+        clauses.extend(self.filters(query).map(|filter| (Occur::Must, filter)));
+        Box::new(BooleanQuery::new(clauses))
+    }
+
+    /// Filters choose and do not score.
+    fn filters(&self, query: &Query) -> impl Iterator<Item = Box<dyn Engine>> {
+        let is = |field, value: &String| -> Box<dyn Engine> {
+            let term = Term::from_field_text(field, value);
+            Box::new(TermQuery::new(term, IndexRecordOption::Basic))
+        };
+        let host = query.host.as_ref().map(|host| is(self.fields.host, host));
+        let language = query.language.as_ref().map(|code| is(self.fields.language, code));
+        let bound = |second: i64| Term::from_field_i64(self.fields.changed, second);
+        let (after, before) = (query.after_s.map(bound), query.before_s.map(bound));
+        let dates = (after.is_some() || before.is_some()).then(|| -> Box<dyn Engine> {
+            let from = after.map_or(Bound::Unbounded, Bound::Included);
+            Box::new(RangeQuery::new(from, before.map_or(Bound::Unbounded, Bound::Excluded)))
+        });
+        let filters = [host, language, dates].into_iter().flatten();
+        filters.map(|filter| -> Box<dyn Engine> { Box::new(ConstScoreQuery::new(filter, 0.0)) })
+    }
+
+    /// A word or phrase in any field.
+    fn unit(&self, unit: &[String]) -> Box<dyn Engine> {
+        let Fields { title, text, anchors, address, .. } = self.fields;
+        let fields = [(title, TITLE), (anchors, ANCHORS), (address, ADDRESS), (text, 1.0)];
+        let fields = fields.map(|(field, boost)| -> Box<dyn Engine> {
+            Box::new(BoostQuery::new(in_field(unit, field), boost))
+        });
+        Box::new(DisjunctionMaxQuery::with_tie_breaker(fields.into(), TIE))
+    }
+}
+
+fn in_field(unit: &[String], field: Field) -> Box<dyn Engine> {
+    let mut terms: Vec<Term> = unit.iter().map(|word| Term::from_field_text(field, word)).collect();
+    if terms.len() == 1
+        && let Some(term) = terms.pop()
+    {
+        return Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+    }
+    Box::new(PhraseQuery::new(terms))
+}
+
+/// Results that say different things.
+#[derive(Default)]
+struct Shown {
+    hits: Vec<(Hit, String)>,
+    sketches: Vec<Vec<u64>>,
+}
+
+impl Shown {
+    fn add(&mut self, (hit, text, sketch): (Hit, String, Vec<u64>)) {
+        let alike = self.sketches.iter().position(|other| is_near(other, &sketch));
+        if let Some(at) = alike {
+            self.hits[at].0.alike += 1;
+        } else {
+            self.hits.push((hit, text));
+            self.sketches.push(sketch);
+        }
+    }
+}
+
+/// Whether two pages say nearly the same, by their smallest hashes, ascending: of the smallest
+/// hashes of both together, the share that is in both estimates their resemblance
+/// |A ∩ B| / |A ∪ B|.
+fn is_near(one: &[u64], other: &[u64]) -> bool {
+    let most = one.len().max(other.len());
+    if one.is_empty() || other.is_empty() {
+        return false;
+    }
+    let (mut i, mut j, mut all, mut both) = (0, 0, 0, 0);
+    while all < most && (i < one.len() || j < other.len()) {
+        let (a, b) = (one.get(i), other.get(j));
+        let is_both = a == b;
+        let is_first = b.is_none_or(|b| a.is_some_and(|a| a <= b));
+        i += usize::from(is_first);
+        j += usize::from(is_both || !is_first);
+        both += usize::from(is_both);
+        all += 1;
+    }
+    both as f64 >= NEAR * all as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resemblance_is_that_of_the_smallest_hashes() {
+        let page: Vec<u64> = (0..8).map(|n| n * 10).collect();
+        assert!(is_near(&page, &page));
+        let mut edited = page.clone();
+        edited[7] = 75;
+        assert!(is_near(&page, &edited), "one of eight differs");
+        let other: Vec<u64> = (0..8).map(|n| n * 10 + 5).collect();
+        assert!(!is_near(&page, &other));
+        assert!(!is_near(&[], &[]) && !is_near(&page, &[]), "nothing is known of them");
+        assert!(!is_near(&[1], &page) && is_near(&[1], &[1]));
+    }
+}

@@ -1,0 +1,144 @@
+//! Text into words, the same for pages and queries.
+//!
+//! A word is a run of letters and digits, in lower case and without accents. Scripts that put no
+//! blanks between words (Chinese, Japanese, Thai, …) are cut into single characters; a query's run of
+//! them is looked for as a phrase.
+
+use std::str::CharIndices;
+
+use tantivy::tokenizer::{
+    AsciiFoldingFilter, LowerCaser, RemoveLongFilter, TextAnalyzer, Token, TokenStream, Tokenizer,
+};
+
+/// Longer words are left out: they are data, not language.
+const LONGEST_WORD: usize = 64;
+
+/// The analyser of all text fields.
+pub(crate) fn analyser() -> TextAnalyzer {
+    TextAnalyzer::builder(Words::default())
+        .filter(RemoveLongFilter::limit(LONGEST_WORD))
+        .filter(LowerCaser)
+        .filter(AsciiFoldingFilter)
+        .build()
+}
+
+/// The words of a text, each with its place in it.
+pub(crate) fn words(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
+    let mut analyser = analyser();
+    let mut stream = analyser.token_stream(text);
+    let mut words = Vec::new();
+    while let Some(token) = stream.next() {
+        words.push((token.text.clone(), token.offset_from..token.offset_to));
+    }
+    words
+}
+
+#[derive(Clone, Default)]
+struct Words {
+    token: Token,
+}
+
+struct WordStream<'a> {
+    text: &'a str,
+    chars: std::iter::Peekable<CharIndices<'a>>,
+    token: &'a mut Token,
+}
+
+impl Tokenizer for Words {
+    type TokenStream<'a> = WordStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> WordStream<'a> {
+        self.token.reset();
+        WordStream { text, chars: text.char_indices().peekable(), token: &mut self.token }
+    }
+}
+
+/// Scripts without blanks between words.
+fn stands_alone(c: char) -> bool {
+    matches!(c,
+        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Accents written as characters of their own.
+fn is_accent(c: char) -> bool {
+    matches!(c, '\u{0300}'..='\u{036f}')
+}
+
+impl WordStream<'_> {
+    /// Takes the rest of a word.
+    fn take_word(&mut self, from: usize) {
+        let mut end = self.text.len();
+        while let Some(&(at, c)) = self.chars.peek() {
+            if stands_alone(c) || !(c.is_alphanumeric() || is_accent(c)) {
+                end = at;
+                break;
+            }
+            self.chars.next();
+        }
+        self.token.offset_to = end;
+        let word = self.text[from..end].chars().filter(|c| !is_accent(*c));
+        self.token.text.extend(word);
+    }
+}
+
+impl TokenStream for WordStream<'_> {
+    fn advance(&mut self) -> bool {
+        self.token.text.clear();
+        self.token.position = self.token.position.wrapping_add(1);
+        while let Some((from, c)) = self.chars.next() {
+            if !c.is_alphanumeric() {
+                continue;
+            }
+            self.token.offset_from = from;
+            if stands_alone(c) {
+                self.token.offset_to = from + c.len_utf8();
+                self.token.text.push(c);
+            } else {
+                self.take_word(from);
+            }
+            return true;
+        }
+        false
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> Vec<String> {
+        words(text).into_iter().map(|(word, _)| word).collect()
+    }
+
+    #[test]
+    fn words_are_folded_and_cut_where_a_reader_would() {
+        assert_eq!(
+            plain("Éclairs, DON'T crème-brûlée"),
+            ["eclairs", "don", "t", "creme", "brulee"]
+        );
+        // The same with accents as characters of their own.
+        assert_eq!(plain("cre\u{300}me"), ["creme"]);
+        assert_eq!(plain("日本語 text"), ["日", "本", "語", "text"]);
+        assert_eq!(plain("abc東京def"), ["abc", "東", "京", "def"]);
+        assert_eq!(plain(&"x".repeat(LONGEST_WORD + 1)), Vec::<String>::new());
+        assert_eq!(plain("  \u{0} …"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn places_are_those_in_the_text() {
+        let text = "Über 東京";
+        for (word, place) in words(text) {
+            assert!(!text[place].is_empty(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The indexer follows a store: pages come, change and go, and an index that is lost comes back.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tidewatch_archive::{Archive, Exchange, Packed, digest};
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{HostId, PageId, Time};
+use tidewatch_search::{Feeder, Health, Indexer, Query};
+use tidewatch_store::{Batch, CopyRow, HostRow, Memory, PageRow, Place, Store};
+
+/// A page must be findable this long after it was stored.
+const FINDABLE: Duration = Duration::from_secs(5);
+const EPOCH: i64 = 1_800_000_000_000_000;
+
+struct Crawl {
+    store: Store,
+    archive: Archive,
+    now: Time,
+}
+
+impl Crawl {
+    fn new(dir: &Path) -> Crawl {
+        let memory = Memory { cache: 1 << 20, sieve: 1 << 20 };
+        let mut store = Store::open(dir, memory).unwrap();
+        let archive = Archive::open(&dir.join("archive"), 1 << 20, EPOCH, None).unwrap();
+        let mut batch = Batch::default();
+        let origin = "https://a.example".to_owned();
+        store.add_host(HostRow { origin, robots: None, absent: None }, &mut batch);
+        store.commit(&batch).unwrap();
+        Crawl { store, archive, now: Time::from_micros(1) }
+    }
+
+    /// Stores a copy of a page, which is made known if it is not.
+    fn hold(&mut self, path: &str, body: &str, feeder: &mut Feeder) -> PageId {
+        let url = CanonicalUrl::parse(&format!("https://a.example{path}")).unwrap();
+        let mut batch = Batch::default();
+        let row = PageRow {
+            host: HostId(0),
+            path: path.to_owned(),
+            depth: 0,
+            hops: 0,
+            via: None,
+            is_source: false,
+        };
+        let page = match self.store.page_of(url.as_str()).unwrap() {
+            Some(page) => page,
+            None => self.store.add_page(url.as_str(), row, &mut batch).unwrap(),
+        };
+        let exchange = Exchange {
+            url: url.as_str(),
+            surt: &url.surt(),
+            unix_micros: EPOCH,
+            address: None,
+            request_head: b"GET / HTTP/1.1\r\n\r\n",
+            response_head: b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n",
+            body: body.as_bytes(),
+            digest: digest(body.as_bytes()),
+            media_type: "text/html",
+            status: 200,
+            truncated: None,
+            revisit: None,
+            metadata: "",
+        };
+        let at = self.archive.append(&Packed::new(&exchange, 1), EPOCH);
+        self.archive.sync().unwrap();
+        let place = Place { file: at.file, offset: at.offset, bytes: at.bytes };
+        let copy = CopyRow { at: self.now, changed_at: self.now, place, ..CopyRow::default() };
+        batch.copies.insert(page, copy);
+        self.store.commit(&batch).unwrap();
+        self.now = Time::from_micros(self.now.as_micros() + 1_000_000);
+        feeder.stored(&self.store, &[page], self.now).unwrap();
+        page
+    }
+
+    fn lose(&mut self, page: PageId) {
+        self.store.commit(&Batch { gone: vec![page], ..Batch::default() }).unwrap();
+    }
+}
+
+fn start(dir: &Path) -> (Indexer, Feeder) {
+    Indexer::start(dir, EPOCH, 15 << 20, "Tidewatch").unwrap()
+}
+
+fn finish(indexer: Indexer, feeder: Feeder) -> Health {
+    drop(feeder);
+    indexer.finish()
+}
+
+fn count(indexer: &Indexer, words: &str) -> usize {
+    let found = indexer.searcher().search(&Query::read(words), 0, 10, EPOCH / 1_000_000);
+    found.unwrap().total
+}
+
+fn wait_for(indexer: &Indexer, words: &str, pages: usize) {
+    let began = Instant::now();
+    while count(indexer, words) != pages {
+        assert!(began.elapsed() < FINDABLE, "{words}: {:?}", indexer.health());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn pages_are_found_within_seconds_follow_their_changes_and_survive_the_loss_of_the_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = Crawl::new(dir.path());
+    let (indexer, mut feeder) = start(dir.path());
+    crawl.hold("/", "<title>Front</title><a href=/tide>spring tides</a>", &mut feeder);
+    let tide = crawl.hold("/tide", "<title>T</title><p>High water", &mut feeder);
+    let old = crawl.hold("/old", "<title>Old</title><p>Low water", &mut feeder);
+    crawl.hold("/secret", "<meta name=robots content=noindex><p>water", &mut feeder);
+    wait_for(&indexer, "water", 2);
+    assert_eq!(count(&indexer, "spring"), 2, "found by the words of the link to it too");
+    crawl.hold("/tide", "<title>T</title><p>Ebb water", &mut feeder);
+    wait_for(&indexer, "ebb", 1);
+    assert_eq!(count(&indexer, "high"), 0);
+    let health = finish(indexer, feeder);
+    assert_eq!((health.put, health.wordless, health.unreadable), (4, 1, 0), "{health:?}");
+    assert_eq!(health.failed, None);
+    // While no indexer runs, one page goes and one comes.
+    crawl.lose(old);
+    let (indexer, mut feeder) = start(dir.path());
+    assert_eq!(count(&indexer, "water"), 2, "as it was");
+    feeder.feed(&crawl.store).unwrap();
+    assert!(feeder.is_even());
+    wait_for(&indexer, "water", 1);
+    crawl.hold("/new", "<p>new water", &mut feeder);
+    wait_for(&indexer, "water", 2);
+    finish(indexer, feeder);
+    // The index is lost.
+    std::fs::remove_dir_all(dir.path().join("index")).unwrap();
+    let (indexer, mut feeder) = start(dir.path());
+    feeder.feed(&crawl.store).unwrap();
+    wait_for(&indexer, "water", 2);
+    assert_eq!(indexer.searcher().page(tide).unwrap().unwrap().url, "https://a.example/tide");
+    // Copies that the archive does not give back are left out, and counted.
+    finish(indexer, feeder);
+    std::fs::remove_dir_all(dir.path().join("index")).unwrap();
+    std::fs::remove_dir_all(dir.path().join("archive")).unwrap();
+    let (indexer, mut feeder) = start(dir.path());
+    feeder.feed(&crawl.store).unwrap();
+    let health = finish(indexer, feeder);
+    assert_eq!((health.put, health.unreadable), (0, 4), "{health:?}");
+}
