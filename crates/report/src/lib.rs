@@ -46,4 +46,5 @@ pub use chart::{
 pub use page::stylesheet;
 pub use report::{Block, Report, Section, Tile};
 pub use table::{Align, Cell, Column, Table};
+pub use text::clean;
 pub use write::{WriteError, write_report};

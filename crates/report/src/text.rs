@@ -5,7 +5,7 @@
 
 /// Replaces line breaks and tabs by a space, and by U+FFFD every other control character and every
 /// mark that changes the direction of writing.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars().map(clean_char).collect()
 }
 

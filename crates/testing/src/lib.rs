@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+#[cfg(feature = "browser")]
+pub mod browser;
 #[cfg(feature = "living")]
 pub mod living;
 pub mod memory;

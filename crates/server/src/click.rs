@@ -1,0 +1,93 @@
+//! Following a result.
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, Query as Fields, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use maud::html;
+use serde::Deserialize;
+use tidewatch_report::clean;
+use tidewatch_search::SearchError;
+use tidewatch_search::clicks::{BadTicket, Ticket};
+
+use crate::layout::{self, Part};
+use crate::net::Peer;
+use crate::shared::{Search, Shared, now_ms};
+
+/// What a link carries.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Link {
+    #[serde(default)]
+    t: String,
+}
+
+/// What is to be done with a link.
+enum Verdict {
+    Follow(String),
+    Gone,
+    Forged,
+    /// It no longer counts, but says where it led.
+    Expired(Option<String>),
+}
+
+pub(crate) async fn go(
+    State(shared): State<Arc<Shared>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    headers: HeaderMap,
+    fields: Result<Fields<Link>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    let Some(search) = shared.search.clone() else { return answer(Verdict::Forged) };
+    let Fields(link) = fields.unwrap_or_default();
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    let agent = agent.unwrap_or_default().to_owned();
+    let work = move || judge(&search, &link.t, &peer.ip().to_string(), &agent);
+    if let Ok(Ok(verdict)) = tokio::task::spawn_blocking(work).await {
+        return answer(verdict);
+    }
+    let why = "The click could not be taken down. Try again in a moment.";
+    layout::message(StatusCode::SERVICE_UNAVAILABLE, "That did not work", why)
+}
+
+fn judge(search: &Search, text: &str, address: &str, agent: &str) -> Result<Verdict, SearchError> {
+    let now_ms = now_ms();
+    let client = search.desk.client(address, agent, now_ms / 1_000)?;
+    let url = |ticket: Ticket| -> Result<Option<String>, SearchError> {
+        Ok(search.searcher.page(ticket.page)?.map(|page| page.url))
+    };
+    Ok(match search.desk.click(text, client, now_ms)? {
+        Ok(clicked) => url(clicked.ticket)?.map_or(Verdict::Gone, Verdict::Follow),
+        Err(BadTicket::Expired(ticket)) => Verdict::Expired(url(ticket)?),
+        Err(BadTicket::Forged) => Verdict::Forged,
+    })
+}
+
+fn answer(verdict: Verdict) -> Response {
+    match verdict {
+        Verdict::Follow(url) => match HeaderValue::from_str(&url) {
+            Ok(location) => (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response(),
+            Err(_) => answer(Verdict::Gone),
+        },
+        Verdict::Gone => {
+            let why = "The page has left the index since this result was shown: it is gone, or \
+                       does not want to be found any more. Search again for what is there now.";
+            layout::message(StatusCode::GONE, "No longer there", why)
+        }
+        Verdict::Forged => {
+            let why = "This link does not come from this search page, or was changed on the way. \
+                       Search again and follow a result from there.";
+            layout::message(StatusCode::BAD_REQUEST, "Not a result of ours", why)
+        }
+        Verdict::Expired(url) => {
+            let body = html! {
+                h1 { "An old link" }
+                p { "This result was shown some time ago, so the click is not counted." }
+                @if let Some(url) = url {
+                    p { "It led to " a rel="nofollow noreferrer" href=(url) { (clean(&url)) } "." }
+                }
+                p { a href="/" { "Search again" } }
+            };
+            (StatusCode::GONE, layout::page("An old link", Part::Search, &body)).into_response()
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Who may do what, and what browsers may do with our answers.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use crate::layout;
+use crate::routes::Access;
+use crate::shared::Shared;
+
+/// Characters of a token that cannot be guessed.
+pub(crate) const SHORTEST_TOKEN: usize = 16;
+/// What our pages may load: nothing but our own style sheet, script and figures.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+                      img-src 'self' data:; form-action 'self'; base-uri 'none'; \
+                      frame-ancestors 'none'";
+
+/// Refuses requests that were meant for another server: a page elsewhere could have its own name
+/// point here and then read us through its visitor's browser.
+pub(crate) async fn check_host(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if is_ours(&shared, request.uri(), request.headers()) {
+        return next.run(request).await;
+    }
+    let text = "This server does not answer to that name. Use its address, or start it with \
+                --name for every other name it has.\n";
+    (StatusCode::MISDIRECTED_REQUEST, text).into_response()
+}
+
+fn is_ours(shared: &Shared, uri: &Uri, headers: &HeaderMap) -> bool {
+    let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let Some(named) = uri.authority().map(axum::http::uri::Authority::as_str).or(named) else {
+        return false;
+    };
+    let name = without_port(named).to_ascii_lowercase();
+    if let Ok(address) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
+        // A number is nobody's name: it cannot be made to point elsewhere.
+        return address == shared.address.ip() || !shared.is_loopback() || address.is_loopback();
+    }
+    name == "localhost" || shared.names.iter().any(|known| known.eq_ignore_ascii_case(&name))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !name.ends_with(':') => {
+            name
+        }
+        _ => host,
+    }
+}
+
+/// Lets a request through that may do what its route does.
+pub(crate) async fn check_access(
+    State((shared, access)): State<(Arc<Shared>, Access)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if may(&shared, access, request.headers()) {
+        return next.run(request).await;
+    }
+    let (asks, why) = match access {
+        Access::Change => ("Bearer", "This needs the token, as `Authorization: Bearer TOKEN`."),
+        _ => {
+            ("Basic realm=\"Tidewatch\"", "This needs the token: any name, and it as the password.")
+        }
+    };
+    let mut answer = layout::message(StatusCode::UNAUTHORIZED, "Not without the token", why);
+    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(asks));
+    answer
+}
+
+fn may(shared: &Shared, access: Access, headers: &HeaderMap) -> bool {
+    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let is_right = |given: Option<&str>| match (given, &shared.token) {
+        (Some(given), Some(token)) => is_equal(given.as_bytes(), token.as_bytes()),
+        _ => false,
+    };
+    let bearer = given.and_then(|given| given.strip_prefix("Bearer "));
+    match access {
+        Access::Public => true,
+        // A browser sends a password by itself, also for a page elsewhere that makes it; what
+        // changes something takes only what no page can make a browser send.
+        Access::Change => is_right(bearer),
+        Access::Look if shared.is_loopback() => true,
+        Access::Look => {
+            let basic = given.and_then(|given| given.strip_prefix("Basic ")).and_then(password);
+            is_right(bearer) || is_right(basic.as_deref())
+        }
+    }
+}
+
+/// Compares in a time that tells nothing about where two texts differ.
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |d, (a, b)| d | (a ^ b)) == 0
+}
+
+/// The password of RFC 7617.
+fn password(base64: &str) -> Option<String> {
+    let text = String::from_utf8(decode_base64(base64.trim())?).ok()?;
+    Some(text.split_once(':')?.1.to_owned())
+}
+
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let (mut word, mut bits) = (0u32, 0);
+    for c in text.trim_end_matches('=').bytes() {
+        let digit = match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        word = word << 6 | u32::from(digit);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push((word >> bits & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+/// Says with every answer what a browser may do with it, unless the answer says so itself.
+pub(crate) async fn add_headers(request: Request, next: Next) -> Response {
+    let mut answer = next.run(request).await;
+    let headers: [(HeaderName, &'static str); 7] = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    for (name, value) in headers {
+        answer.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_read_with_and_without_port() {
+        assert_eq!(without_port("a.example:80"), "a.example");
+        assert_eq!(without_port("[::1]:80"), "[::1]");
+        assert_eq!(without_port("[::1]"), "[::1]");
+        assert_eq!(without_port("localhost"), "localhost");
+    }
+
+    #[test]
+    fn passwords_are_read_as_browsers_send_them() {
+        assert_eq!(password("YTpzZWNyZXQ6eA==").as_deref(), Some("secret:x"));
+        assert_eq!(password("!!"), None);
+        assert!(is_equal(b"ab", b"ab") && !is_equal(b"ab", b"ac") && !is_equal(b"a", b"ab"));
+    }
+}
