@@ -4,6 +4,7 @@
 //! standard error; tables go to standard output, progress to a terminal only.
 
 mod allocate;
+mod clicks;
 mod crawl;
 mod demo;
 mod diff;
@@ -19,6 +20,7 @@ mod progress;
 mod rank;
 mod robots;
 mod serve;
+mod site;
 mod status;
 mod table_in;
 mod table_out;
@@ -51,6 +53,11 @@ enum Command {
     Crawl(crawl::Args),
     /// Show the figures of a crawl, running or not.
     Status(status::Args),
+    /// Serve search page, dashboard and API of a crawl that is not running.
+    Serve(serve::Args),
+    /// What users of another search engine did, for a crawl to learn from.
+    #[command(subcommand)]
+    Clicks(clicks::Command),
     /// Print every setting with its value and what it means.
     Config(crawl::ConfigArgs),
     /// Hand out a budget of fetches to pages: rates, or whole numbers in a window.
@@ -86,6 +93,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Allocate(args) => allocate::run(&args),
         Command::Crawl(args) => crawl::run(&args),
+        Command::Clicks(command) => clicks::run(&command),
+        Command::Serve(args) => serve::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Config(args) => crawl::print_config(&args),
         Command::Diff(args) => diff::run(&args),

@@ -17,6 +17,7 @@ use toml::{Table, Value};
 use self::value::Setting;
 
 /// Everything that can be set.
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Fetches per second.
@@ -65,6 +66,14 @@ pub struct Config {
     pub sieve_mb: u64,
     /// Megabytes for what is known of pages.
     pub pages_mb: u64,
+    /// Whether a crawl that listens keeps a search index.
+    pub index: bool,
+    /// Megabytes for pages that wait to be written to the index.
+    pub index_mb: u64,
+    /// Percent of all clicks' weight that one client can have.
+    pub client_percent: u32,
+    /// Days that the log of searches and clicks is kept.
+    pub keep_days: u32,
 }
 
 /// Memory that frontier and policy are taken to need for a page that they know: an estimate, which
@@ -97,6 +106,10 @@ impl Default for Config {
             cache_mb: 64,
             sieve_mb: 128,
             pages_mb: 4_096,
+            index: true,
+            index_mb: 64,
+            client_percent: 5,
+            keep_days: 30,
         }
     }
 }
@@ -186,6 +199,14 @@ const KEYS: &[Key] = keys! {
     "memory.sieve_mb" => sieve_mb, "Megabytes for recently seen URLs; the others are on disk.";
     "memory.pages_mb" => pages_mb,
         "Megabytes for what is known of pages; a full one takes no new page.";
+    "memory.index_mb" => index_mb,
+        "Megabytes for pages that wait to be written to the search index, at least 15.";
+    "search.index" => index, "Whether a crawl that listens keeps a search index.";
+    "search.client_percent" => client_percent,
+        "Percent of the weight of all clicks that one client's clicks of a day can have; 100 for \
+         no bound.";
+    "search.keep_days" => keep_days,
+        "Days that searches and clicks are kept; who made them is forgotten after one.";
 };
 
 /// Why a configuration was refused.

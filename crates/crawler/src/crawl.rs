@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tidewatch_archive::{Archive, ArchiveError};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{FetchKind, HostId, Interest, PageId, Time};
+use tidewatch_core::{FetchKind, HostId, PageId, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input, Names};
 use tidewatch_frontier::{Command, Frontier, Next, ServerId};
 use tidewatch_parse::robots::Robots;
@@ -201,12 +201,6 @@ impl Crawl {
             self.add_page(url, Found { depth: 1, ..Found::named(false) }, now)?;
         }
         Ok(())
-    }
-
-    /// Tells the policy what searchers did.
-    pub fn read_log(&mut self, log: Vec<Interest>) -> Result<(), CrawlError> {
-        self.tell(Input::Log(log), "")?;
-        self.commit()
     }
 
     /// What to do now: a job, or a time before which there is none.

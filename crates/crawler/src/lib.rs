@@ -2,10 +2,12 @@
 
 pub mod config;
 mod crawl;
+pub mod explain;
 mod hygiene;
 mod look;
 mod net;
 mod open;
+mod operate;
 mod read;
 mod reason;
 mod run;
@@ -19,6 +21,7 @@ pub use config::{BadConfig, Config};
 pub use crawl::{Crawl, CrawlError};
 pub use net::{Net, NoNetwork};
 pub use open::Replayed;
+pub use operate::{Heard, HostView, Portrait, SourceView};
 pub use run::{Clock, Ended, Stop, Watch, run};
 pub use settle::Settled;
 pub use status::Status;

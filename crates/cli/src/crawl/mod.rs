@@ -1,7 +1,6 @@
 //! `tidewatch crawl`: the real thing.
 
 mod log;
-mod metrics;
 mod seeds;
 mod view;
 
@@ -19,7 +18,7 @@ use tokio::runtime::Runtime;
 
 use self::log::Log;
 use crate::output;
-use crate::serve::Window;
+use crate::site::{ServeArgs, Site};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: tidewatch crawl https://example.com/ --dir news --budget 2/s \
@@ -43,10 +42,12 @@ pub(crate) struct Args {
     /// Stop after this many page requests.
     #[arg(long)]
     max_pages: Option<u64>,
-    /// Serve the figures at this address: a page at /, JSON at /status.json, Prometheus
-    /// metrics at /metrics.
+    /// Serve the search page, the dashboard and the API at this address, and index what is
+    /// fetched. Other addresses than loopback need --token-file.
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
+    #[command(flatten)]
+    serve: ServeArgs,
     /// Write what happens to standard error as a JSON object a line.
     #[arg(long)]
     log_json: bool,
@@ -106,12 +107,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             flag.store(true, Ordering::Relaxed);
         }
     });
-    let window = {
+    let site = {
         let _inside = runtime.enter();
-        args.listen.map(Window::open).transpose()?
+        let open = |listen| Site::open(&args.dir, listen, &args.serve, &config, &mut crawl);
+        args.listen.map(open).transpose()?
     };
     let log = if args.log_json { Log::Json } else { Log::Plain };
-    let mut view = view::View::new(log, window, args.print_stored);
+    let mut view = view::View::new(log, site, args.print_stored);
     view.ready(&crawl, took);
     let ended = tidewatch_crawler::run(&mut crawl, &net, runtime.handle(), &stop, &mut view)?;
     view.finish();

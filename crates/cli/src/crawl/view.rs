@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use tidewatch_core::{PageId, Time};
-use tidewatch_crawler::{Crawl, Status, Watch};
-use tidewatch_report::Report;
+use tidewatch_crawler::{Crawl, CrawlError, Settled, Status, Watch};
 
 use super::log::Log;
-use super::metrics;
 use crate::output;
-use crate::serve::{Shown, Window};
+use crate::site::Site;
 
 /// How often a line is printed where no one watches.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -19,18 +17,18 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct View {
     bar: Option<ProgressBar>,
     log: Log,
-    window: Option<Window>,
+    site: Option<Site>,
     print_stored: bool,
     last_line: Instant,
     last: (Instant, u64),
 }
 
 impl View {
-    pub(super) fn new(log: Log, window: Option<Window>, print_stored: bool) -> View {
+    pub(super) fn new(log: Log, site: Option<Site>, print_stored: bool) -> View {
         let is_plain = matches!(log, Log::Plain);
         let bar = (is_plain && output::is_watched()).then(ProgressBar::new_spinner);
         let now = Instant::now();
-        View { bar, log, window, print_stored, last_line: now, last: (now, 0) }
+        View { bar, log, site, print_stored, last_line: now, last: (now, 0) }
     }
 
     /// Says that the crawl is open, and how long that took.
@@ -42,11 +40,24 @@ impl View {
         let figures =
             [("pages", pages.into()), ("hosts", hosts.into()), ("seconds", seconds.into())];
         self.log.say("ready", &message, &figures);
+        if let Some(site) = &self.site {
+            let at = format!("http://{}/", site.server.address);
+            self.log.say(
+                "listening",
+                &format!("search and dashboard at {at}"),
+                &[("at", at.into())],
+            );
+        }
     }
 
-    pub(super) fn finish(&self) {
+    pub(super) fn finish(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+        if let Some(why) =
+            self.site.as_mut().and_then(Site::finish).and_then(|health| health.failed)
+        {
+            self.log.say("index-failed", &format!("tidewatch: {why}"), &[]);
         }
     }
 
@@ -55,20 +66,6 @@ impl View {
         let fetches = status.tally.all_fetches();
         let (then, before) = std::mem::replace(&mut self.last, (Instant::now(), fetches));
         fetches.saturating_sub(before) as f64 / then.elapsed().as_secs_f64().max(0.001)
-    }
-
-    fn publish(&self, status: &Status) {
-        let Some(window) = &self.window else { return };
-        let json = serde_json::to_string_pretty(status).unwrap_or_default();
-        let table = crate::status::table(status);
-        let report = Report::new("Tidewatch crawl").section("Figures", |section| {
-            section.table(table);
-        });
-        window.show(Shown::default().html("/", report.to_html()).json("/status.json", json).with(
-            "/metrics",
-            metrics::KIND,
-            metrics::text(status),
-        ));
     }
 }
 
@@ -93,6 +90,9 @@ fn line(status: &Status, rate: f64) -> String {
 
 impl Watch for View {
     fn stored(&mut self, crawl: &Crawl, pages: &[PageId]) {
+        if let Some(site) = &mut self.site {
+            site.stored(crawl, pages);
+        }
         if !self.print_stored {
             return;
         }
@@ -105,9 +105,22 @@ impl Watch for View {
         let _ = output::print(&lines);
     }
 
+    fn turn(&mut self, crawl: &mut Crawl, now: Time) -> Result<(), CrawlError> {
+        self.site.as_mut().map_or(Ok(()), |site| site.turn(crawl, now))
+    }
+
+    fn settled(&mut self, _: &Crawl, settled: Settled, _: Time) {
+        if let Some(site) = &mut self.site {
+            site.settled(settled);
+        }
+    }
+
     fn tick(&mut self, crawl: &Crawl, _: Time) {
         let status = crawl.status();
-        self.publish(&status);
+        if let Some(site) = &mut self.site {
+            site.feed(crawl);
+            site.publish(status.clone(), true, None);
+        }
         if let Some(bar) = self.bar.clone() {
             let rate = self.rate(&status);
             bar.set_message(line(&status, rate));

@@ -1,9 +1,13 @@
 //! Follows the crawl: tells it what becomes known of that web, notes what it
 //! fetched for the referee, and shows how it goes.
 
+use std::sync::atomic::Ordering;
+
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{Interest, Rate, Time};
+use tidewatch_core::{PageId, Rate, Time};
 use tidewatch_crawler::{Crawl, CrawlError, Settled, Watch};
+use tidewatch_math::stats::spearman;
+use tidewatch_server::Extra;
 use tidewatch_trace::Page;
 use tidewatch_web::{Accelerated, Clock as _};
 
@@ -11,8 +15,9 @@ use anyhow::{Context, Result};
 
 use super::referee::Referee;
 use super::screen::Screen;
+use super::searchers::Searchers;
 use super::summary::Summary;
-use crate::serve::{Shown, Window};
+use crate::site::Site;
 
 pub(super) struct Follower {
     referee: Referee,
@@ -22,8 +27,9 @@ pub(super) struct Follower {
     /// When the crawl's last turn was, on the web.
     end: Time,
     summary: Summary,
-    window: Window,
+    front: Site,
     screen: Screen,
+    searchers: Searchers,
 }
 
 impl Follower {
@@ -31,10 +37,12 @@ impl Follower {
         referee: Referee,
         clock: Accelerated,
         summary: Summary,
-        window: Window,
+        front: Site,
         screen: Screen,
+        searchers: Searchers,
     ) -> Self {
-        Follower { referee, clock, births: 0, end: Time::ZERO, summary, window, screen }
+        let (births, end) = (0, Time::ZERO);
+        Follower { referee, clock, births, end, summary, front, screen, searchers }
     }
 
     /// Names the seeds that exist at the start.
@@ -60,37 +68,51 @@ impl Follower {
         Ok(())
     }
 
-    /// A row of the search log in the crawl's own time.
-    fn in_real_time(&self, row: Interest, now: Time, at: Time) -> Interest {
-        let ago = now.since(row.at).seconds() / self.clock.speed();
-        let ago = tidewatch_core::Span::from_seconds(ago).unwrap_or_default();
-        Interest { at: at - ago, ..row }
-    }
-
     fn update(&mut self, crawl: &Crawl, now: Time) {
         let summary = &mut self.summary;
         summary.real_s = now.seconds() / summary.speed;
         summary.simulated_s = now.seconds();
         summary.fresh_now = self.referee.fresh_share(now);
         summary.count(&crawl.status());
+        summary.searches = self.searchers.done.asked.load(Ordering::Relaxed);
+        summary.clicks = self.searchers.done.clicked.load(Ordering::Relaxed);
     }
 
-    fn publish(&self) {
-        let json = self.summary.to_json().unwrap_or_default();
-        let html = self.summary.report().to_html();
-        self.window.show(Shown::default().html("/", html).json("/status.json", json));
+    /// How well the policy's weights of copies agree in order with the clicks that they got.
+    fn follows_clicks(&self, crawl: &mut Crawl) -> Option<f64> {
+        let (mut clicks, mut weights) = (Vec::new(), Vec::new());
+        for (page, clicked) in self.referee.clicked(self.end) {
+            if let Some(weight) = crawl.weight(page) {
+                clicks.push(clicked);
+                weights.push(weight);
+            }
+        }
+        Some(spearman(&clicks, &weights)).filter(|rho| rho.is_finite())
+    }
+
+    fn publish(&self, crawl: &Crawl) {
+        let summary = &self.summary;
+        let extra = Extra {
+            name: "demo",
+            about: summary.conditions(),
+            table: summary.table(),
+            json: serde_json::to_value(summary).unwrap_or_default(),
+        };
+        self.front.publish(crawl.status(), !summary.is_over, Some(extra));
     }
 
     /// The figures at the end, by a referee who knows the truth.
-    pub(super) fn finish(mut self, crawl: &Crawl) -> Result<Summary> {
+    pub(super) fn finish(mut self, crawl: &mut Crawl) -> Result<Summary> {
         self.screen.clear();
         let (end, summary) = (self.end, &self.summary);
         let budget = Rate::per_second(summary.budget_per_s / summary.speed);
         let verdict = self.referee.judge(end, budget.context("the budget is too large")?)?;
         self.update(crawl, end);
         self.summary.is_over = true;
+        self.summary.weights_follow_clicks = self.follows_clicks(crawl);
         self.summary.judge(&verdict.measures, &verdict.bounds);
-        self.publish();
+        self.publish(crawl);
+        self.front.finish();
         Ok(self.summary)
     }
 }
@@ -108,14 +130,16 @@ impl Watch for Follower {
     fn turn(&mut self, crawl: &mut Crawl, at: Time) -> Result<(), CrawlError> {
         let now = self.clock.now();
         self.end = now;
-        while let Some(log) = self.referee.read_log(now) {
-            let log = log.into_iter().map(|row| self.in_real_time(row, now, at)).collect();
-            crawl.read_log(log)?;
-        }
+        self.front.turn(crawl, at)?;
         self.pass_births(crawl, now, at)
     }
 
+    fn stored(&mut self, crawl: &Crawl, pages: &[PageId]) {
+        self.front.stored(crawl, pages);
+    }
+
     fn settled(&mut self, crawl: &Crawl, settled: Settled, _: Time) {
+        self.front.settled(settled);
         let (page, is_gone) = match settled {
             Settled::Held(page) => (page, false),
             Settled::Gone(page) => (page, true),
@@ -130,6 +154,7 @@ impl Watch for Follower {
     fn tick(&mut self, crawl: &Crawl, _: Time) {
         self.update(crawl, self.clock.now());
         self.screen.show(&self.summary);
-        self.publish();
+        self.front.feed(crawl);
+        self.publish(crawl);
     }
 }

@@ -1,7 +1,8 @@
 //! `tidewatch demo`: a living web on loopback, and a crawl of it.
 //!
 //! Life of a demo: a web is made up and served over real HTTP on accelerated
-//! time; the crawler, the same as anywhere, crawls it in real time into a
+//! time; people search what has been indexed of it, and what they click comes
+//! back to the crawl as it would from anyone; the crawler, the same as anywhere, crawls it in real time into a
 //! directory that is removed at the end, with the web's own table of names in
 //! place of the DNS; then the record of fetches is judged by the lab's meter,
 //! which knows what was true on that web at every moment.
@@ -14,6 +15,7 @@
 mod follow;
 mod referee;
 mod screen;
+mod searchers;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -23,7 +25,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tidewatch_core::{Rate, Span};
@@ -34,10 +36,12 @@ use tidewatch_web::{Accelerated, Habits, RequestLog, Server, ServerOptions, Site
 use tokio::runtime::Runtime;
 
 use crate::output;
-use crate::serve::Window;
+use crate::site::{ServeArgs, Site as Front};
+use crate::why::now_micros;
 use follow::Follower;
 use referee::Referee;
 use screen::Screen;
+use searchers::Searchers;
 use summary::Summary;
 
 /// Simulated seconds per real second: a minute is a day.
@@ -60,7 +64,7 @@ pub(crate) struct DemoArgs {
     /// How long, in real time.
     #[arg(long = "for", default_value = "60s", value_name = "SPAN")]
     duration: Span,
-    /// Where to serve the live status page.
+    /// Where to serve search page and dashboard.
     #[arg(long, default_value = "127.0.0.1:7700", value_name = "ADDR")]
     listen: SocketAddr,
     /// How many hosts the web has.
@@ -78,9 +82,14 @@ pub(crate) struct DemoArgs {
     /// Keep the crawl in this directory, for `why`, `what-if`, `status` and `export`.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Let searchers search and click as ever, but tell the crawl nothing of it.
+    #[arg(long)]
+    ignore_clicks: bool,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    serve: ServeArgs,
 }
 
 /// Runs the demo and prints what came of it.
@@ -106,9 +115,13 @@ struct Demo {
     args: DemoArgs,
     site: Arc<Site>,
     referee: Referee,
-    window: Window,
+    config: Config,
+    crawl: Crawl,
+    front: Front,
     speed: f64,
     stop: Stop,
+    /// Where the crawl is, unless it is to stay.
+    _passing: tempfile::TempDir,
 }
 
 impl Demo {
@@ -127,7 +140,6 @@ impl Demo {
             bail!("{} holds a crawl already; name a directory that does not", dir.display());
         }
         let _inside = runtime.enter();
-        let window = Window::open(args.listen)?;
         let simulated = Span::from_seconds(args.duration.seconds() * SPEED).unwrap_or(LONGEST);
         let simulated = simulated.min(LONGEST);
         let trace = town::build(args.hosts as usize, simulated, args.seed)?;
@@ -136,23 +148,25 @@ impl Demo {
         let speed = simulated.seconds() / args.duration.seconds();
         let after = Duration::from_micros(args.duration.as_micros());
         let stop = Stop { after: Some(after), ..Stop::default() };
-        Ok(Demo { args: args.clone(), site, referee, window, speed, stop })
+        let config = config(args, speed);
+        let passing = tempfile::tempdir().context("cannot make a directory for the demo")?;
+        let dir = args.dir.as_deref().unwrap_or(passing.path());
+        let mut crawl = Crawl::open(dir, config.clone(), now_micros())?;
+        let mut front = Front::open(dir, args.listen, &args.serve, &config, &mut crawl)?;
+        front.ignore_clicks(args.ignore_clicks);
+        let args = args.clone();
+        Ok(Demo { args, site, referee, config, crawl, front, speed, stop, _passing: passing })
     }
 
     /// Runs until the time is over or it is told to stop; the figures, and what the server saw.
     fn run(self, runtime: &Runtime) -> Result<(Summary, Arc<RequestLog>)> {
-        let config = config(&self.args, self.speed);
-        let passing = tempfile::tempdir().context("cannot make a directory for the demo")?;
-        let dir = self.args.dir.as_deref().unwrap_or(passing.path());
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let unix_micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
-        let mut crawl = Crawl::open(dir, config.clone(), unix_micros)?;
+        let mut crawl = self.crawl;
         let clock = Accelerated::new(Instant::now(), self.speed);
         let (server, net) = {
             let _inside = runtime.enter();
-            let server = Server::start(self.site, clock, &ServerOptions::default())?;
+            let server = Server::start(Arc::clone(&self.site), clock, &ServerOptions::default())?;
             let hosts = Hosts::of(server.names().iter());
-            (server, Arc::new(Net::with_hosts(&config, hosts)?))
+            (server, Arc::new(Net::with_hosts(&self.config, hosts)?))
         };
         let summary = Summary {
             policy: self.args.policy.clone(),
@@ -161,11 +175,16 @@ impl Demo {
             budget_per_s: self.args.budget.as_per_second(),
             ..Summary::default()
         };
-        let screen = Screen::new(self.args.duration, &self.window);
-        let mut follower = Follower::new(self.referee, clock, summary, self.window, screen);
+        let screen = Screen::new(self.args.duration, self.front.server.address);
+        let world = Arc::clone(self.referee.world());
+        let (searcher, desk) = self.front.searcher().context("the demo keeps an index")?;
+        let (searcher, desk) = (searcher.clone(), Arc::clone(desk));
+        let searchers = Searchers::begin(world, self.site, clock, searcher, desk, self.args.seed)?;
+        let mut follower =
+            Follower::new(self.referee, clock, summary, self.front, screen, searchers);
         follower.sow(&mut crawl)?;
         tidewatch_crawler::run(&mut crawl, &net, runtime.handle(), &self.stop, &mut follower)?;
-        let summary = follower.finish(&crawl)?;
+        let summary = follower.finish(&mut crawl)?;
         let log = server.log().clone();
         runtime.block_on(server.shutdown());
         Ok((summary, log))

@@ -1,30 +1,28 @@
-//! The side of the demo that knows the truth: searchers who click, and the
-//! record by which the crawl is judged. The crawler never sees inside.
+//! The side of the demo that knows the truth: the record by which the crawl is
+//! judged. The crawler never sees inside.
+
+use std::sync::Arc;
 
 use anyhow::Result;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{Interest, InterestKind, PageId, Rate, Span, Time};
+use tidewatch_core::{PageId, Rate, Span, Time};
 use tidewatch_lab::{Bounds, Measures, Settings, Start, World, engine};
-use tidewatch_trace::{Count, Trace};
+use tidewatch_trace::Trace;
 
-/// How often the search log is read.
-pub(super) const LOG_PUSH: Span = Span::MINUTE.times(15);
+/// How often the search log is read, about.
+const LOG_PUSH: Span = Span::MINUTE.times(15);
 
 /// Keeps the record of a crawl over a world.
 pub(super) struct Referee {
-    world: World,
+    world: Arc<World>,
     /// Per page of the trace: its number in the crawl, and when the copy and the first copy were taken.
     held: Vec<Option<Held>>,
     record: Vec<(Time, u32)>,
-    clicks: usize,
-    views: usize,
-    pushes: u64,
 }
 
 #[derive(Clone, Copy)]
 struct Held {
     page: PageId,
-    first: Time,
     last: Option<Time>,
 }
 
@@ -36,12 +34,12 @@ pub(super) struct Verdict {
 
 impl Referee {
     pub(super) fn new(trace: Trace) -> Result<Self> {
-        let world = World::new(trace)?;
+        let world = Arc::new(World::new(trace)?);
         let held = vec![None; world.len()];
-        Ok(Referee { world, held, record: Vec::new(), clicks: 0, views: 0, pushes: 0 })
+        Ok(Referee { world, held, record: Vec::new() })
     }
 
-    pub(super) fn world(&self) -> &World {
+    pub(super) fn world(&self) -> &Arc<World> {
         &self.world
     }
 
@@ -55,7 +53,7 @@ impl Referee {
         match held {
             Some(held) => held.last = last,
             None if is_gone => {}
-            None => *held = Some(Held { page, first: at, last }),
+            None => *held = Some(Held { page, last }),
         }
     }
 
@@ -70,41 +68,14 @@ impl Referee {
         (held > 0).then(|| fresh as f64 / held as f64)
     }
 
-    /// What searchers did since the log was last read, if it is time to read
-    /// it: clicks on, and views of, pages that were in the collection then.
-    pub(super) fn read_log(&mut self, now: Time) -> Option<Vec<Interest>> {
-        let due = Time::ZERO + LOG_PUSH.times(self.pushes + 1);
-        if due > now {
-            return None;
-        }
-        self.pushes += 1;
-        let mut log = Vec::new();
-        let clicks = self.world.clicks_by_time(self.clicks);
-        self.clicks += self.read(clicks, due, InterestKind::Click, &mut log);
-        let views = self.world.views_by_time(self.views);
-        self.views += self.read(views, due, InterestKind::View, &mut log);
-        Some(log)
-    }
-
-    fn read<'r>(
-        &self,
-        rows: impl Iterator<Item = &'r Count>,
-        until: Time,
-        kind: InterestKind,
-        log: &mut Vec<Interest>,
-    ) -> usize {
-        let mut read = 0;
-        for row in rows.take_while(|row| row.at <= until) {
-            read += 1;
-            let held = self.held[row.page as usize].filter(|held| held.first <= row.at);
-            log.extend(held.map(|held| Interest {
-                page: held.page,
-                at: row.at,
-                count: row.count,
-                kind,
-            }));
-        }
-        read
+    /// The copies held, with the clicks that each got until `end`.
+    pub(super) fn clicked(&self, end: Time) -> impl Iterator<Item = (PageId, f64)> {
+        let until = move |number| {
+            let rows = self.world.clicks_of(number).iter().filter(move |row| row.at <= end);
+            rows.map(|row| row.count).sum()
+        };
+        let held = self.held.iter().zip(0..);
+        held.filter_map(move |(held, number)| Some((held.as_ref()?.page, until(number))))
     }
 
     /// Judges the crawl as it was from the start until `end`, by the lab's own meter.

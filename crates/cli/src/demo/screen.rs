@@ -1,5 +1,6 @@
 //! Where progress is shown: a bar on a terminal, a line now and then elsewhere.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -7,7 +8,6 @@ use tidewatch_core::Span;
 
 use super::summary::Summary;
 use crate::output;
-use crate::serve::Window;
 
 /// How often a line is printed where there is no terminal.
 const LINE: Duration = Duration::from_secs(5);
@@ -19,10 +19,10 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(duration: Span, page: &Window) -> Self {
+    pub(super) fn new(duration: Span, address: SocketAddr) -> Self {
         eprintln!(
-            "Crawling a living web on loopback; watch it at http://{}/ (Ctrl-C ends it)",
-            page.address
+            "Crawling a living web on loopback: search it at http://{address}/, watch it at \
+             http://{address}/dashboard (Ctrl-C ends it)"
         );
         let bar = output::is_watched().then(|| {
             let bar = ProgressBar::new(duration.seconds() as u64);

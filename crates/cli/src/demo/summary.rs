@@ -6,7 +6,7 @@ use serde::Serialize;
 use tidewatch_core::FetchKind;
 use tidewatch_crawler::Status;
 use tidewatch_lab::{Bounds, Measures};
-use tidewatch_report::{Axis, BarChart, Cell, Column, Report, Table, Tile};
+use tidewatch_report::{Cell, Column, Table};
 
 /// What the price means.
 const PRICE: &str = "clicks that the marginal fetch brings";
@@ -51,6 +51,11 @@ pub(super) struct Summary {
     pub(super) served_per_s: Option<f64>,
     pub(super) clicks_per_s: Option<f64>,
     pub(super) coverage: Option<f64>,
+    /// Searches by the web's people, and clicks that came of them.
+    pub(super) searches: u64,
+    pub(super) clicks: u64,
+    /// Rank correlation of the policy's weights of copies with the clicks that they got.
+    pub(super) weights_follow_clicks: Option<f64>,
     pub(super) price: Option<f64>,
     pub(super) price_note: Option<&'static str>,
 }
@@ -137,6 +142,19 @@ impl Summary {
                 share(self.coverage),
                 "share of all pages that were fetched, by weight",
             ),
+            row(
+                "searches",
+                Cell::count(self.searches),
+                &format!(
+                    "by people on that web; {} found and clicked what they wanted",
+                    self.clicks
+                ),
+            ),
+            row(
+                "weights follow clicks",
+                Cell::maybe(self.weights_follow_clicks, 3),
+                "rank correlation of copies' weights with the clicks they got",
+            ),
             row("price", Cell::maybe(self.price, 4), self.price_note.unwrap_or_default()),
         ];
         let fetched: u64 = self.fetches.values().sum();
@@ -199,38 +217,6 @@ impl Summary {
             self.pages_held,
         )
     }
-
-    /// A page for a browser.
-    pub(super) fn report(&self) -> Report {
-        let percent = |v: Option<f64>| v.map_or("—".to_owned(), |v| format!("{:.1}%", 100.0 * v));
-        let fetched: u64 = self.fetches.values().sum();
-        let state = if self.is_over { "The demo is over." } else { "The demo is running." };
-        let tiles = [
-            Tile::new("fetches", fetched.to_string())
-                .note(format!("{:.1} requests/s", self.requests_per_s)),
-            Tile::new("pages held", self.pages_held.to_string())
-                .note(format!("of {} known", self.pages_known)),
-            Tile::new("up to date now", percent(self.fresh_now)),
-            Tile::new("failures", self.failures.values().sum::<u64>().to_string()),
-            match self.price {
-                Some(price) => Tile::number("price", price, 3).note(PRICE),
-                None => Tile::new("price", "—").note(NO_PRICE),
-            },
-        ];
-        let chart = BarChart::new("Where the budget went", Axis::new("fetches"));
-        let chart = FetchKind::ALL.iter().fold(chart, |chart, kind| {
-            let fetches = self.fetches.get(kind.name()).copied().unwrap_or(0);
-            chart.category(kind.name(), [fetches as f64])
-        });
-        Report::new("Tidewatch demo")
-            .lead(format!("{state} {}", self.conditions()))
-            .section("Now", |s| {
-                s.tiles(tiles).chart(chart);
-            })
-            .section("Figures", |s| {
-                s.table(self.table());
-            })
-    }
 }
 
 fn sum(counts: &BTreeMap<String, u64>) -> Cell {
@@ -281,7 +267,6 @@ mod tests {
             tally: tidewatch_crawler::Tally::default(),
         });
         assert!(summary.table().to_text(200).contains(NO_PRICE));
-        assert!(summary.report().to_html().contains(NO_PRICE));
         let json: serde_json::Value = serde_json::from_str(&summary.to_json().unwrap()).unwrap();
         assert!(json["price"].is_null());
         assert_eq!(json["price_note"], NO_PRICE);

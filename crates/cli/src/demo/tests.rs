@@ -18,7 +18,9 @@ fn args() -> DemoArgs {
         policy: "bfs".to_owned(),
         budget: "60/s".parse().unwrap(),
         dir: None,
+        ignore_clicks: false,
         json: false,
+        serve: ServeArgs { token_file: None, names: Vec::new() },
     }
 }
 
@@ -82,7 +84,7 @@ fn an_early_stop_still_has_figures() {
 fn get(at: SocketAddr, path: &str) -> (String, String) {
     use std::io::{Read, Write};
     let mut socket = std::net::TcpStream::connect(at).unwrap();
-    write!(socket, "GET {path} HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -93,21 +95,21 @@ fn get(at: SocketAddr, path: &str) -> (String, String) {
 fn the_status_page_is_served_while_it_runs() {
     let runtime = runtime();
     let demo = Demo::prepare(&args(), &runtime).unwrap();
-    let (at, flag) = (demo.window.address, demo.stop.flag.clone());
+    let (at, flag) = (demo.front.server.address, demo.stop.flag.clone());
     let reader = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(1500));
-        let read = (get(at, "/"), get(at, "/status.json"));
+        let read = (get(at, "/dashboard"), get(at, "/status.json"));
         flag.store(true, Ordering::Relaxed);
         read
     });
     demo.run(&runtime).unwrap();
     let (html, json) = reader.join().unwrap();
     assert!(html.0.starts_with("HTTP/1.1 200") && json.0.starts_with("HTTP/1.1 200"));
-    assert!(html.0.contains("refresh: 1"), "{}", html.0);
-    assert!(html.1.contains("The demo is running."));
+    assert!(html.0.contains("content-security-policy: default-src 'none'"), "{}", html.0);
+    assert!(html.1.contains("The crawl is running"), "{}", html.1);
     let json: serde_json::Value = serde_json::from_str(&json.1).unwrap();
     assert_eq!(json["policy"], "bfs");
-    assert!(json["requests"].as_u64().is_some_and(|n| n > 0), "{json}");
+    assert!(json["demo"]["requests"].as_u64().is_some_and(|n| n > 0), "{json}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ const CRAWL: &str = "crawl seeds --dir crawl --config crawl.toml --budget 2000/s
 
 fn get(at: SocketAddr, path: &str) -> String {
     let mut socket = TcpStream::connect(at).unwrap();
-    write!(socket, "GET {path} HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
     answer
@@ -37,8 +37,9 @@ fn a_crawl_shows_its_figures_while_it_runs_and_exports_what_it_knows() {
     for line in ["tidewatch_hosts_known 8", "tidewatch_responses_total{status=\"200\"} "] {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
-    assert!(get(at, "/status.json").contains("\"policy\": \"price\""));
-    assert!(get(at, "/").contains("pages held"));
+    assert!(get(at, "/status.json").contains("\"policy\":\"price\""));
+    assert!(get(at, "/dashboard").contains("pages held"));
+    assert!(get(at, "/search?q=the").contains("class=\"results\""), "pages are found as they come");
     let busy = living.folder.run("status --dir crawl --json").ok();
     assert!(busy.contains("\"tally\""), "status can be asked for while it runs");
     let second = living.folder.run(&format!("{CRAWL} --for 1s"));
@@ -99,7 +100,7 @@ fn what_cannot_be_crawled_is_told_in_a_sentence() {
     refuse("crawl http://a.example/ --dir other", &["holds other files and no crawl"]);
     refuse("crawl http://a.example/ --dir seeds", &["seeds"]);
     refuse("crawl http://a.example/ --dir old", &["format 1", "reads format"]);
-    refuse("crawl http://a.example/ --dir d --listen 192.0.2.1:80 --for 1s", &["--listen"]);
+    refuse("crawl http://a.example/ --dir d --listen 192.0.2.1:80 --for 1s", &["--token-file"]);
     refuse("status --dir nowhere", &["holds no crawl"]);
     refuse("status --dir torn", &["status.json are damaged"]);
     assert_eq!(folder.read("other/file"), "mine", "nothing is lost");

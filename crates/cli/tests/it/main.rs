@@ -4,6 +4,7 @@
 
 mod bad_tables;
 mod bad_traces;
+mod browser;
 mod crawls;
 mod diff;
 mod disk;

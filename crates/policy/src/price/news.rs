@@ -288,8 +288,15 @@ impl News {
         if self.parts.prediction { self.prospects.factor(&full(fresh)) } else { 1.0 }
     }
 
+    /// Takes note that a page is being judged by what is seen of it.
+    pub fn judge(&mut self, page: PageId) {
+        if let Some(fresh) = self.fresh.get(&page).filter(|fresh| fresh.source != NO_SOURCE) {
+            self.predictor.saw(&full(fresh));
+        }
+    }
+
     /// What a page that waits is worth, and since when its clicks are being lost.
-    pub fn value(&mut self, page: PageId) -> Option<(Value, Time)> {
+    pub fn value(&self, page: PageId) -> Option<(Value, Time)> {
         let fresh = self.fresh.get(&page)?;
         if fresh.source == NO_SOURCE {
             let clicks = self.prospect(fresh.host) * self.prospect_factor(fresh);
@@ -297,7 +304,6 @@ impl News {
         }
         let features = full(fresh);
         let curve = self.beliefs.curve(fresh.source as usize);
-        self.predictor.saw(&features);
         let factor = if self.parts.prediction { self.predictor.factor(&features) } else { 1.0 };
         Some((Value::Once { clicks: curve.profit * factor, decay: curve.decay }, fresh.born))
     }

@@ -230,7 +230,7 @@ impl Price {
     }
 
     /// What a page never fetched is worth, and since when it loses that.
-    pub(super) fn once_value(&mut self, page: PageId) -> Option<(Value, Time)> {
+    pub(super) fn once_value(&self, page: PageId) -> Option<(Value, Time)> {
         self.news.value(page).or_else(|| {
             let factor = self.copies.kept_factor(page)?;
             let clicks = factor * self.news.prospect(self.copies.page(page).host);
@@ -240,6 +240,7 @@ impl Price {
 
     /// What a page never fetched is worth now.
     pub(super) fn once_worth(&mut self, page: PageId) -> Option<f64> {
+        self.news.judge(page);
         let (value, since) = self.once_value(page)?;
         Some(value.worth(self.now.since(since).seconds(), 0.0))
     }
@@ -447,7 +448,11 @@ impl Policy for Price {
     }
 
     fn why(&mut self, page: PageId, now: Time) -> Option<Why> {
-        self.explain(page, now)
+        // Asking must not change what is decided: a replay does not know who asked.
+        let before = self.now;
+        let why = self.explain(page, now);
+        self.now = before;
+        why
     }
 
     fn what_if(&self, budget: f64) -> Option<WhatIf> {

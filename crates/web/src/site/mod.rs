@@ -79,6 +79,11 @@ impl Site {
         self.index.page(host, path)
     }
 
+    /// The title of a page of the trace.
+    pub fn title(&self, page: u32) -> String {
+        crate::text::title(self.seed, page)
+    }
+
     /// Whether the host's `robots.txt` allows every crawler this path.
     pub fn allows(&self, host: u32, path: &str) -> bool {
         !(self.hosts[host as usize].has_private && path.starts_with(files::PRIVATE))

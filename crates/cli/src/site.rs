@@ -1,0 +1,225 @@
+//! What a crawl offers besides crawling: the index it feeds, the server that shows it, and what
+//! searchers do, which comes back as interest.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{Interest, PageId, Time};
+use tidewatch_crawler::{Config, Crawl, CrawlError, Heard, Settled};
+use tidewatch_frontier::tape::Query;
+use tidewatch_search::clicks::{Desk, Feedback, Mark, Settings};
+use tidewatch_search::{Feeder, Health, Indexer, SearchError, Searcher};
+use tidewatch_server::{Extra, Figures, Options, Server};
+
+/// How often the search log is read.
+const HEAR_EVERY: Duration = Duration::from_secs(2);
+/// How often queries in need are told anew.
+const NEEDS_EVERY: Duration = Duration::from_mins(10);
+/// Queries in need that are told.
+const NEEDS: usize = 1_000;
+
+/// Where and how to serve.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// A file with the token that changes need, and that other addresses than loopback need.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Another name under which the server is reached; may be given more than once.
+    #[arg(long = "name", value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+}
+
+impl ServeArgs {
+    fn token(&self) -> Result<Option<String>> {
+        let Some(file) = &self.token_file else { return Ok(None) };
+        let token = std::fs::read_to_string(file)
+            .with_context(|| format!("cannot read the token in {}", file.display()))?;
+        Ok(Some(token.trim().to_owned()))
+    }
+}
+
+/// Index, server and search log of a crawl.
+pub(crate) struct Site {
+    pub(crate) server: Server,
+    search: Option<Search>,
+}
+
+/// What there is where an index is kept.
+struct Search {
+    // Closed before the indexer is waited for.
+    feeder: Option<Feeder>,
+    indexer: Option<Indexer>,
+    searcher: Searcher,
+    desk: Arc<Desk>,
+    feedback: Feedback,
+    heard: Instant,
+    told_needs: Option<Instant>,
+    is_deaf: bool,
+}
+
+impl Site {
+    /// Opens them. Must be called within a runtime.
+    pub(crate) fn open(
+        dir: &Path,
+        listen: SocketAddr,
+        args: &ServeArgs,
+        config: &Config,
+        crawl: &mut Crawl,
+    ) -> Result<Site> {
+        let search = if config.index { Some(Search::open(dir, config, crawl)?) } else { None };
+        let options = Options {
+            token: args.token()?,
+            names: args.names.clone(),
+            search: search.as_ref().map(|s| (s.searcher.clone(), Arc::clone(&s.desk))),
+            reports: Some(dir.join("reports")),
+        };
+        Ok(Site { server: Server::open(listen, options)?, search })
+    }
+
+    /// Finds pages, where there is an index.
+    pub(crate) fn searcher(&self) -> Option<(&Searcher, &Arc<Desk>)> {
+        self.search.as_ref().map(|search| (&search.searcher, &search.desk))
+    }
+
+    /// From now on the crawl is not told what searchers do.
+    pub(crate) fn ignore_clicks(&mut self, is_deaf: bool) {
+        self.search.iter_mut().for_each(|search| search.is_deaf = is_deaf);
+    }
+
+    /// These pages' copies are stored.
+    pub(crate) fn stored(&mut self, crawl: &Crawl, pages: &[PageId]) {
+        let feeder = self.search.as_mut().and_then(|search| search.feeder.as_mut());
+        // A store that cannot be read stops the crawl by itself.
+        let _ = feeder.map_or(Ok(()), |feeder| feeder.stored(crawl.store(), pages, crawl.last()));
+    }
+
+    /// A report was settled.
+    pub(crate) fn settled(&mut self, settled: Settled) {
+        if let (Settled::Gone(page), Some(search)) = (settled, &mut self.search)
+            && let Some(feeder) = &mut search.feeder
+        {
+            feeder.gone(page);
+        }
+    }
+
+    /// Answers questions and hears what searchers did.
+    pub(crate) fn turn(&mut self, crawl: &mut Crawl, now: Time) -> Result<(), CrawlError> {
+        self.server.answer(crawl, now);
+        self.search.as_mut().map_or(Ok(()), |search| search.hear(crawl, now))
+    }
+
+    /// Hands over what waits, and makes clicks survive the machine.
+    pub(crate) fn feed(&mut self, crawl: &Crawl) {
+        if let Some(search) = &mut self.search {
+            let _ = search.feeder.as_mut().map_or(Ok(()), |feeder| feeder.feed(crawl.store()));
+            let _ = search.desk.sync();
+        }
+    }
+
+    /// Shows how things stand.
+    pub(crate) fn publish(
+        &self,
+        status: tidewatch_crawler::Status,
+        is_running: bool,
+        extra: Option<Extra>,
+    ) {
+        self.server.publish(Figures { status, index: self.health(), is_running, extra });
+    }
+
+    /// How the indexer does.
+    pub(crate) fn health(&self) -> Option<Health> {
+        self.search.as_ref().and_then(|search| search.indexer.as_ref()).map(Indexer::health)
+    }
+
+    /// Finishes the index; the server goes on until dropped.
+    pub(crate) fn finish(&mut self) -> Option<Health> {
+        let search = self.search.as_mut()?;
+        search.feeder = None;
+        let _ = search.desk.sync();
+        search.indexer.take().map(Indexer::finish)
+    }
+}
+
+impl Search {
+    fn open(dir: &Path, config: &Config, crawl: &mut Crawl) -> Result<Search> {
+        let memory = (config.index_mb as usize) << 20;
+        let epoch = crawl.unix_micros(Time::ZERO);
+        let (indexer, feeder) = Indexer::start(dir, epoch, memory, &config.agent)?;
+        let settings = Settings { keep_days: config.keep_days, ..Settings::default() };
+        let desk = Arc::new(Desk::open(dir, settings, now_s())?);
+        let share = f64::from(config.client_percent) / 100.0;
+        let mark = Mark::of_bytes(&crawl.heard()?);
+        let store = crawl.store();
+        let mut known = |url: &str| store.page_of(url).ok().flatten();
+        let feedback = Feedback::open(desk.dir(), mark, share, &mut known)?;
+        let searcher = indexer.searcher();
+        searcher.set_popularity(feedback.popularity().clone());
+        Ok(Search {
+            feeder: Some(feeder),
+            indexer: Some(indexer),
+            searcher,
+            desk,
+            feedback,
+            heard: Instant::now(),
+            told_needs: None,
+            is_deaf: false,
+        })
+    }
+
+    /// Tells the crawl what searchers did since the last time.
+    fn hear(&mut self, crawl: &mut Crawl, now: Time) -> Result<(), CrawlError> {
+        if self.is_deaf || self.heard.elapsed() < HEAR_EVERY {
+            return Ok(());
+        }
+        self.heard = Instant::now();
+        let Ok(heard) = self.read(crawl, now) else { return Ok(()) };
+        let is_time = self.told_needs.is_none_or(|told| told.elapsed() >= NEEDS_EVERY);
+        let needs = if is_time { self.feedback.needs(NEEDS) } else { Vec::new() };
+        if heard.rows.is_empty() && needs.is_empty() {
+            return Ok(());
+        }
+        self.searcher.set_popularity(self.feedback.popularity().clone());
+        let pages = crawl.store().pages();
+        let rows = heard.rows.iter().filter(|row| row.page.0 < pages).map(|row| Interest {
+            page: row.page,
+            at: crawl.time(row.unix_micros),
+            count: row.count,
+            kind: row.kind,
+        });
+        let rows = rows.collect();
+        let queries = (!needs.is_empty()).then(|| {
+            self.told_needs = Some(Instant::now());
+            let query = |need: tidewatch_search::clicks::Need| Query {
+                words: need.words,
+                count: need.count,
+                need: need.need,
+            };
+            needs.into_iter().map(query).collect()
+        });
+        crawl.hear(Heard { rows, queries, mark: heard.end.to_bytes().to_vec() })
+    }
+
+    /// Reads the log on. Pages that only the log knows become known, as a link to them would do.
+    fn read(
+        &mut self,
+        crawl: &mut Crawl,
+        now: Time,
+    ) -> Result<tidewatch_search::clicks::Heard, SearchError> {
+        let mut known = |url: &str| {
+            let url = CanonicalUrl::parse(url).ok()?;
+            crawl.know(&url, now).ok()?;
+            crawl.store().page_of(url.as_str()).ok().flatten()
+        };
+        self.feedback.read(&mut known)
+    }
+}
+
+/// Seconds of Unix time.
+pub(crate) fn now_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,198 @@
+//! What decided about a page, and what another budget would bring: for people and for programs.
+
+use serde_json::{Value as Json, json};
+use tidewatch_core::{FetchKind, Time};
+use tidewatch_policy::law::{Curve, LossCurve};
+use tidewatch_policy::price::{Staling, Value};
+use tidewatch_policy::{WhatIf, Why};
+
+/// Seconds as a person says them.
+pub fn lasting(seconds: f64) -> String {
+    const UNITS: [(f64, &str); 4] =
+        [(86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds")];
+    let (unit, name) =
+        UNITS.into_iter().find(|(unit, _)| seconds >= 2.0 * unit).unwrap_or(UNITS[3]);
+    format!("{:.0} {name}", seconds / unit)
+}
+
+/// Clicks as a person reads them.
+fn clicks(number: f64) -> String {
+    match number {
+        ..=1e-15 => "nothing".to_owned(),
+        n if n >= 0.01 => format!("{n:.2} clicks"),
+        n => format!("{n:.1e} clicks"),
+    }
+}
+
+/// The answer in sentences.
+pub fn told(why: &Why, now: Time) -> String {
+    let since = lasting(now.since(why.since).seconds());
+    let mut lines = vec![match (why.is_gone, why.kind) {
+        (true, _) => {
+            format!("It is gone: the server said so {since} ago. It is not asked for again.")
+        }
+        (_, FetchKind::Refresh) => format!("A copy is held, {since} old."),
+        (_, FetchKind::Source) => {
+            format!("It is watched for new links, and was last looked at {since} ago.")
+        }
+        (_, FetchKind::New) => {
+            format!("A source showed it; it is about {since} old, and was never fetched.")
+        }
+        (_, FetchKind::Frontier) => format!("It was found {since} ago and never fetched."),
+    }];
+    lines.push(match &why.value {
+        Value::Refresh { weight, staling } => {
+            let (changes, visits) = why.history;
+            format!(
+                "Readers click it {} times a week, by what the log and its links say. Of {visits} \
+                 visits {changes} saw a change. {}",
+                brief(weight * 604_800.0),
+                ageing(staling, now.since(why.since).seconds())
+            )
+        }
+        Value::Source(source) => format!(
+            "It shows {} new pages a day, {:.0}% of which would not be found elsewhere as soon; each \
+             brings {} if fetched at once, half of that after {}.",
+            brief(source.arrivals * 86_400.0),
+            100.0 * source.credit,
+            clicks(source.profit),
+            lasting(std::f64::consts::LN_2 / source.decay)
+        ),
+        Value::Once { clicks: all, .. } => {
+            let shown = why.shown.map_or(String::new(), |n| format!(" {n} pages show it."));
+            format!("It would have brought {} if fetched at once.{shown}", clicks(*all))
+        }
+    });
+    lines.push(format!(
+        "A fetch now would bring {}. The price is {}: what the last fetch that the budget pays for \
+         brings.",
+        clicks(why.worth),
+        clicks(why.price)
+    ));
+    if why.host_price > why.price * 1.01 {
+        lines.push(format!(
+            "Its host is asked less often than would be worth it, so that there the price is {}.",
+            clicks(why.host_price)
+        ));
+    }
+    if why.failures > 0 {
+        lines.push(match why.failures {
+            1 => "The last fetch of it failed, so it is asked for less often.".to_owned(),
+            n => format!("The last {n} fetches of it failed, so it is asked for less often."),
+        });
+    }
+    lines.push(verdict(why, now));
+    lines.join("\n") + "\n"
+}
+
+/// How a copy of this age goes stale, as far as is known.
+fn ageing(staling: &Staling, age: f64) -> String {
+    let stale = 100.0 * staling.stale(age);
+    match staling {
+        Staling::Whole(curve) => {
+            let (often, known) = match curve {
+                Curve::Lomax(rate) => {
+                    let (least, most) = rate.interval_95();
+                    let gap = |rate: f64| lasting(rate.recip().min(CENTURIES));
+                    let known = format!(" (surely between {} and {})", gap(most), gap(least));
+                    (gap(rate.rate()), known)
+                }
+                other => (lasting(other.slope(0.0).recip().min(CENTURIES)), String::new()),
+            };
+            format!(
+                "It is taken to change about every {often}{known}, so by now it has changed with a \
+                 chance of {stale:.0}%."
+            )
+        }
+        Staling::Parts { curve, chance, .. } => format!(
+            "It goes stale in parts: of a share of {:.0}%, with a chance of {:.0}% that it changes at \
+             all; by now about {stale:.0}% of it is out of date.",
+            100.0 * curve.limit(),
+            100.0 * chance
+        ),
+        Staling::Hinted(page) => format!(
+            "It is taken to change about every {}, and {:.0}% of the changes on this host are hinted \
+             at; with the hints since the last visit it has changed with a chance of {stale:.0}%.",
+            lasting(page.changes.recip().min(CENTURIES)),
+            100.0 * page.recall
+        ),
+    }
+}
+
+/// Longer than anybody waits, in seconds.
+const CENTURIES: f64 = 1e11;
+
+fn verdict(why: &Why, now: Time) -> String {
+    if why.is_gone {
+        return "It is not due.".to_owned();
+    }
+    match why.due {
+        Time::NEVER if why.failures > 0 => {
+            "It is not due: it is left alone until something else names it.".to_owned()
+        }
+        Time::NEVER => "It is not due: at this price a fetch never pays. More clicks on it, or a \
+                        larger budget, would change that."
+            .to_owned(),
+        due if due <= now => "It is due now.".to_owned(),
+        due => format!(
+            "It is due in {}. It would be sooner if it were clicked or changed more often, or if \
+             the budget were larger.",
+            lasting(due.since(now).seconds())
+        ),
+    }
+}
+
+fn brief(number: f64) -> String {
+    if number >= 10.0 { format!("{number:.0}") } else { format!("{number:.2}") }
+}
+
+/// The answer for programs.
+pub fn why_json(why: &Why, url: &str, now: Time) -> Json {
+    let value = match &why.value {
+        Value::Refresh { weight, staling } => json!({
+            "clicks_per_s": weight,
+            "stale": staling.stale(now.since(why.since).seconds()),
+            "curve": match staling {
+                Staling::Whole(_) => "whole",
+                Staling::Parts { .. } => "parts",
+                Staling::Hinted(_) => "hinted",
+            },
+        }),
+        Value::Source(source) => json!({
+            "new_links_per_s": source.arrivals, "credit": source.credit,
+            "clicks_per_page": source.profit, "decay_per_s": source.decay,
+        }),
+        Value::Once { clicks, decay } => json!({ "clicks": clicks, "decay_per_s": decay }),
+    };
+    let due = (why.due != Time::NEVER).then(|| why.due.seconds() - now.seconds());
+    json!({
+        "url": url, "kind": why.kind.name(), "gone": why.is_gone,
+        "since_s": now.since(why.since).seconds(), "value": value, "worth": why.worth,
+        "price": why.price, "host_price": why.host_price, "due_in_s": due,
+        "changes": why.history.0, "visits": why.history.1, "shown_by": why.shown,
+        "failures": why.failures,
+    })
+}
+
+/// What a budget brings, for programs.
+pub fn what_if_json(of: &WhatIf) -> Json {
+    let [refresh, source, new] = of.fetches;
+    json!({
+        "budget_per_s": of.budget, "price": of.price, "freshness": of.freshness,
+        "clicks_per_s": of.profit,
+        "fetches_per_s": { "refresh": refresh, "source": source, "new": new },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_in_the_unit_that_fits() {
+        assert_eq!(lasting(0.0), "0 seconds");
+        assert_eq!(lasting(119.0), "119 seconds");
+        assert_eq!(lasting(7200.0), "2 hours");
+        assert_eq!(lasting(864_000.0), "10 days");
+    }
+}

@@ -1,0 +1,194 @@
+//! What others do with a crawl while it runs: look at it, steer it, tell it what searchers did.
+//!
+//! Looking changes nothing, so that a replay takes the same decisions whether somebody looked or not.
+//! Everything else goes on the tape.
+
+use serde::Serialize;
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{HostId, Interest, PageId, Rate, Time};
+use tidewatch_frontier::tape::{Input, Query};
+use tidewatch_policy::Why;
+use tidewatch_policy::price::Value;
+use tidewatch_store::{CopyRow, PageRow};
+
+use crate::{Crawl, CrawlError};
+
+/// Under which name the store keeps how far the search log has been heard.
+const HEARD: &str = "clicks-heard";
+
+/// What the search log says, and how far it has been read then.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    /// Views and clicks.
+    pub rows: Vec<Interest>,
+    /// What is asked in vain, where that is known anew.
+    pub queries: Option<Vec<Query>>,
+    /// The place in the log, as its reader writes it.
+    pub mark: Vec<u8>,
+}
+
+/// A host as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostView {
+    /// Scheme, name and port.
+    pub origin: String,
+    /// Pages known.
+    pub pages: u32,
+    /// Seconds kept between two requests.
+    pub gap_s: f64,
+    /// Seconds that its robots.txt asks for.
+    pub crawl_delay_s: f64,
+    /// Seconds until it may be asked again; 0 if it may now.
+    pub opens_in_s: f64,
+    /// Troubles in a row.
+    pub troubles: u8,
+    /// Status with which its robots.txt came, once read.
+    pub robots: Option<u16>,
+    /// Clicks that a fetch must bring here, where the policy has a price.
+    pub price: Option<f64>,
+}
+
+/// A source as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SourceView {
+    /// Its address.
+    pub url: String,
+    /// New links that it shows in a day.
+    pub links_per_day: f64,
+    /// Clicks that each brings.
+    pub clicks_per_link: f64,
+    /// Clicks that a visit would bring now.
+    pub worth: f64,
+    /// Seconds until it is visited, unless it is not.
+    pub due_in_s: Option<f64>,
+}
+
+/// All that is known of a page.
+#[derive(Clone, Debug)]
+pub struct Portrait {
+    /// The page.
+    pub page: PageId,
+    /// How it was found.
+    pub row: PageRow,
+    /// The page whose link named it first.
+    pub via: Option<String>,
+    /// Its newest copy.
+    pub copy: Option<CopyRow>,
+    /// What decides about it, where the policy can tell.
+    pub why: Option<Why>,
+}
+
+impl Crawl {
+    /// Takes in what searchers did; with it, that it has been heard.
+    pub fn hear(&mut self, heard: Heard) -> Result<(), CrawlError> {
+        if !heard.rows.is_empty() {
+            self.tell(Input::Log(heard.rows), "")?;
+        }
+        if let Some(queries) = heard.queries {
+            self.tell(Input::Queries(queries), "")?;
+        }
+        self.batch.meta.insert(HEARD.to_owned(), heard.mark);
+        self.commit()
+    }
+
+    /// The place in the search log up to which it has been heard; empty at the beginning.
+    pub fn heard(&self) -> Result<Vec<u8>, CrawlError> {
+        Ok(self.store.tables()?.meta(HEARD)?.unwrap_or_default())
+    }
+
+    /// Sets the budget from now on; a start sets that of its configuration again.
+    pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
+        self.config.budget = budget;
+        self.tell(Input::Budget { budget, at: now }, "")?;
+        self.commit()
+    }
+
+    /// The hosts with the most pages, at most so many.
+    pub fn host_views(&mut self, most: usize, now: Time) -> Result<Vec<HostView>, CrawlError> {
+        let mut order: Vec<usize> = (0..self.hosts.len()).collect();
+        order.sort_by_key(|&host| std::cmp::Reverse(self.hosts[host].pages));
+        order.truncate(most);
+        let pages = self.first_pages(&order);
+        let mut views = Vec::with_capacity(order.len());
+        for (host, page) in order.into_iter().zip(pages) {
+            let memo = self.frontier.memo(HostId(host as u32));
+            let row = self.store.tables()?.host(HostId(host as u32))?;
+            let price =
+                page.and_then(|page| self.frontier.why(page, now)).map(|why| why.host_price);
+            views.push(HostView {
+                origin: self.hosts[host].origin.clone(),
+                pages: self.hosts[host].pages,
+                gap_s: memo.gap.seconds(),
+                crawl_delay_s: memo.crawl_delay.seconds(),
+                opens_in_s: memo.opens.since(now).seconds(),
+                troubles: memo.troubles,
+                robots: row.and_then(|row| row.robots).map(|robots| robots.status),
+                price,
+            });
+        }
+        Ok(views)
+    }
+
+    /// A page of each host.
+    fn first_pages(&self, hosts: &[usize]) -> Vec<Option<PageId>> {
+        let mut first = vec![None; self.hosts.len()];
+        for page in (0..self.frontier.next_page().0).map(PageId) {
+            first[self.frontier.host_of(page).index()].get_or_insert(page);
+        }
+        hosts.iter().map(|&host| first[host]).collect()
+    }
+
+    /// Sources that are worth the most, at most so many of the first `scan` pages. Empty where the
+    /// policy has no price.
+    pub fn source_views(
+        &mut self,
+        most: usize,
+        scan: u32,
+        now: Time,
+    ) -> Result<Vec<SourceView>, CrawlError> {
+        let mut found = Vec::new();
+        for page in (0..self.frontier.next_page().0.min(scan)).map(PageId) {
+            if let Some(why) = self.frontier.why(page, now)
+                && let Value::Source(source) = why.value
+            {
+                found.push((page, why, source));
+            }
+        }
+        found.sort_by(|a, b| b.1.worth.total_cmp(&a.1.worth));
+        found.truncate(most);
+        let view = |(page, why, source): (PageId, Why, tidewatch_policy::price::Source)| {
+            let due = (why.due != Time::NEVER).then(|| why.due.since(now).seconds());
+            Ok(SourceView {
+                url: self.address(page)?.into_string(),
+                links_per_day: source.arrivals * 86_400.0,
+                clicks_per_link: source.profit,
+                worth: why.worth,
+                due_in_s: due,
+            })
+        };
+        found.into_iter().map(view).collect()
+    }
+
+    /// Clicks a second that a copy is taken to get; `None` where the policy cannot tell, or there is no
+    /// copy.
+    pub fn weight(&mut self, page: PageId) -> Option<f64> {
+        match self.frontier.why(page, self.last)?.value {
+            Value::Refresh { weight, .. } => Some(weight),
+            _ => None,
+        }
+    }
+
+    /// All that is known of a page; `None` if it is not known.
+    pub fn portrait(
+        &mut self,
+        url: &CanonicalUrl,
+        now: Time,
+    ) -> Result<Option<Portrait>, CrawlError> {
+        let Some(page) = self.store.page_of(url.as_str())? else { return Ok(None) };
+        let (row, copy) = (self.page_row(page)?, self.copy(page)?);
+        let via = row.via.map(|via| self.address(via)).transpose()?;
+        let why = self.frontier.why(page, now);
+        let via = via.map(CanonicalUrl::into_string);
+        Ok(Some(Portrait { page, row, via, copy, why }))
+    }
+}
