@@ -250,7 +250,7 @@ pub const FAULTS: &str = r"(() => {
   if (document.querySelector('[tabindex]:not([tabindex=\'0\']):not([tabindex=\'-1\'])')) faults.push('own tab order');
   if (!document.documentElement.lang) faults.push('no language');
   if (!document.title) faults.push('no title');
-  for (const img of document.querySelectorAll('img:not([alt]),svg:not([role]):not([aria-hidden])')) faults.push('no alternative: ' + img.outerHTML.slice(0, 60));
+  for (const img of document.querySelectorAll('img:not([alt]),svg:not(svg svg):not([role]):not([aria-hidden])')) faults.push('no alternative: ' + img.outerHTML.slice(0, 60));
   for (const t of document.querySelectorAll('table')) if (!t.querySelector('th')) faults.push('table without heads');
   for (const dl of document.querySelectorAll('dl')) if (!dl.querySelector('dt')) faults.push('dl without dt');
   const parse = (c) => { const m = c.match(/[\d.]+/g).map(Number); return { rgb: m.slice(0, 3), a: m.length > 3 ? m[3] : 1 }; };

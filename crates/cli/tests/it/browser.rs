@@ -104,7 +104,8 @@ fn a_search_a_click_and_its_weight_while_the_dashboard_moves() {
     let url = format!("http://{address}");
     let before = crawl.weight(&url);
     browser.value("document.querySelector('.results a').click()");
-    let is_heavier = |crawl: &Crawl| crawl.weight(&url).zip(before).is_some_and(|(now, was)| now > 1.5 * was);
+    let is_heavier =
+        |crawl: &Crawl| crawl.weight(&url).zip(before).is_some_and(|(now, was)| now > 1.5 * was);
     crawl.wait(is_heavier, "the click to become weight");
     // The dashboard moves without being loaded again.
     browser.open(&at("/dashboard"));
@@ -125,7 +126,9 @@ fn a_search_a_click_and_its_weight_while_the_dashboard_moves() {
     let page = format!("/dashboard/page?url={}", url.replace(':', "%3A").replace('/', "%2F"));
     for (width, scheme) in [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")] {
         browser.dress(width, 900, scheme);
-        for path in ["/dashboard", "/dashboard/hosts", "/dashboard/sources", &page, "/dashboard/what-if"] {
+        for path in
+            ["/dashboard", "/dashboard/hosts", "/dashboard/sources", &page, "/dashboard/what-if"]
+        {
             browser.open(&at(path));
             assert_eq!(browser.value(FAULTS), serde_json::json!([]), "{path} at {width} {scheme}");
         }
@@ -135,7 +138,10 @@ fn a_search_a_click_and_its_weight_while_the_dashboard_moves() {
     // Steering: seeds and budget.
     assert!(crawl.send("POST", "/api/budget", "{\"budget\": \"30/s\"}").is_some());
     assert!(crawl.send("POST", "/api/seeds", "{\"urls\": [\"http://new.example/\"]}").is_some());
-    crawl.wait(|crawl| crawl.json("/status.json").is_some_and(|s| s["budget_per_s"] == 30.0), "the budget");
+    crawl.wait(
+        |crawl| crawl.json("/status.json").is_some_and(|s| s["budget_per_s"] == 30.0),
+        "the budget",
+    );
     // Whoever looked, clicked and steered: every decision comes out again.
     let living = crawl.end();
     let replayed = living.folder.run("lab replay --dir crawl");
@@ -147,9 +153,15 @@ fn a_crawl_that_has_ended_is_searched_and_its_index_comes_back() {
     let living = Living::serve(3, 6);
     living.folder.run("crawl seeds --dir crawl --config crawl.toml --budget 200/s --for 3s").ok();
     assert!(!living.path("crawl/index").exists(), "nobody listened");
-    living.folder.put("log.csv", b"url,at,kind\nhttp://unheard.example/,1800000000,click\nodd,1,click\n");
+    living
+        .folder
+        .put("log.csv", b"url,at,kind\nhttp://unheard.example/,1800000000,click\nodd,1,click\n");
     let imported = living.folder.run("clicks import log.csv --dir crawl");
-    assert!(imported.out.contains("1 rows taken: 1 clicks and 0 views; 1 rows left out."), "{}", imported.out);
+    assert!(
+        imported.out.contains("1 rows taken: 1 clicks and 0 views; 1 rows left out."),
+        "{}",
+        imported.out
+    );
     assert!(imported.err.contains("line 3"), "{}", imported.err);
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = free.local_addr().unwrap();
@@ -167,7 +179,8 @@ fn a_crawl_that_has_ended_is_searched_and_its_index_comes_back() {
     assert!(crawl.send("GET", "/dashboard", "").is_some_and(|page| page.contains("not running")));
     let living = crawl.end();
     // The next crawl that listens hears of the imported click, and knows the page from it.
-    let listen = format!("crawl --dir crawl --config crawl.toml --budget 50/s --for 5s --listen {at}");
+    let listen =
+        format!("crawl --dir crawl --config crawl.toml --budget 50/s --for 5s --listen {at}");
     living.folder.run(&listen).ok();
     living.folder.run("export pages --dir crawl -o pages.csv").ok();
     assert!(living.folder.read("pages.csv").contains("http://unheard.example/"));
