@@ -108,6 +108,8 @@ pub struct Crawl {
     pub(crate) tally: Tally,
     /// Unix time of the crawl's time zero, microseconds.
     pub(crate) epoch: i64,
+    /// Seconds of its time in one of ours; exact where it is one.
+    pub(crate) pace: f64,
     /// The calendar year at the start.
     pub(crate) year: u16,
     pub(crate) servers: FxHashMap<IpAddr, ServerId>,
@@ -162,12 +164,25 @@ impl Names for Url<'_> {
 impl Crawl {
     /// The crawl's time at a moment of Unix time.
     pub fn time(&self, unix_micros: i64) -> Time {
-        Time::from_micros(u64::try_from(unix_micros - self.epoch).unwrap_or(0))
+        let passed = u64::try_from(unix_micros - self.epoch).unwrap_or(0);
+        Time::from_micros((passed as f64 * self.pace) as u64)
     }
 
     /// The moment of Unix time, in microseconds, of a crawl's time.
     pub fn unix_micros(&self, time: Time) -> i64 {
-        self.epoch.saturating_add_unsigned(time.as_micros())
+        self.epoch.saturating_add_unsigned((time.as_micros() as f64 / self.pace) as u64)
+    }
+
+    /// Seconds of the crawl in one of ours.
+    pub fn pace(&self) -> f64 {
+        self.pace
+    }
+
+    /// Lets the crawl's time run faster from its beginning, and remembers that: for a web that lives
+    /// faster, whose seconds a crawl must count for its rates to mean anything.
+    pub fn set_pace(&mut self, pace: f64) {
+        self.pace = if pace > 0.0 && pace.is_finite() { pace } else { 1.0 };
+        self.batch.meta.insert("pace".into(), self.pace.to_le_bytes().to_vec());
     }
 
     /// The calendar year, by which endless calendars are told.

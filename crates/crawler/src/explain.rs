@@ -10,59 +10,38 @@ use tidewatch_policy::{WhatIf, Why};
 pub fn lasting(seconds: f64) -> String {
     const UNITS: [(f64, &str); 4] =
         [(86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds")];
-    let (unit, name) =
-        UNITS.into_iter().find(|(unit, _)| seconds >= 2.0 * unit).unwrap_or(UNITS[3]);
-    format!("{:.0} {name}", seconds / unit)
+    match UNITS.into_iter().find(|(unit, _)| seconds >= 2.0 * unit) {
+        Some((unit, name)) => format!("{:.0} {name}", seconds / unit),
+        None => "a moment".to_owned(),
+    }
 }
 
-/// Clicks as a person reads them.
+/// Clicks as a person reads them: where they are rare, by how many fetches bring one.
 fn clicks(number: f64) -> String {
     match number {
         ..=1e-15 => "nothing".to_owned(),
         n if n >= 0.01 => format!("{n:.2} clicks"),
-        n => format!("{n:.1e} clicks"),
+        n => format!("one click in {} fetches", many(n.recip())),
+    }
+}
+
+/// A large number in words.
+fn many(number: f64) -> String {
+    const WORDS: [(f64, &str); 3] = [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")];
+    match WORDS.into_iter().find(|(unit, _)| number >= *unit) {
+        Some((unit, word)) => format!("{} {word}", brief(number / unit)),
+        None if number >= 1e4 => format!("{:.0},000", number / 1000.0),
+        None => format!("{number:.0}"),
     }
 }
 
 /// The answer in sentences.
 pub fn told(why: &Why, now: Time) -> String {
     let since = lasting(now.since(why.since).seconds());
-    let mut lines = vec![match (why.is_gone, why.kind) {
-        (true, _) => {
-            format!("It is gone: the server said so {since} ago. It is not asked for again.")
-        }
-        (_, FetchKind::Refresh) => format!("A copy is held, {since} old."),
-        (_, FetchKind::Source) => {
-            format!("It is watched for new links, and was last looked at {since} ago.")
-        }
-        (_, FetchKind::New) => {
-            format!("A source showed it; it is about {since} old, and was never fetched.")
-        }
-        (_, FetchKind::Frontier) => format!("It was found {since} ago and never fetched."),
-    }];
-    lines.push(match &why.value {
-        Value::Refresh { weight, staling } => {
-            let (changes, visits) = why.history;
-            format!(
-                "Readers click it {} times a week, by what the log and its links say. Of {visits} \
-                 visits {changes} saw a change. {}",
-                brief(weight * 604_800.0),
-                ageing(staling, now.since(why.since).seconds())
-            )
-        }
-        Value::Source(source) => format!(
-            "It shows {} new pages a day, {:.0}% of which would not be found elsewhere as soon; each \
-             brings {} if fetched at once, half of that after {}.",
-            brief(source.arrivals * 86_400.0),
-            100.0 * source.credit,
-            clicks(source.profit),
-            lasting(std::f64::consts::LN_2 / source.decay)
-        ),
-        Value::Once { clicks: all, .. } => {
-            let shown = why.shown.map_or(String::new(), |n| format!(" {n} pages show it."));
-            format!("It would have brought {} if fetched at once.{shown}", clicks(*all))
-        }
-    });
+    if why.is_gone {
+        return format!("It is gone: the server said so {since} ago. It is not asked for again.\n");
+    }
+    let mut lines = vec![state(why.kind, &since), worth(why, now)];
     lines.push(format!(
         "A fetch now would bring {}. The price is {}: what the last fetch that the budget pays for \
          brings.",
@@ -76,13 +55,80 @@ pub fn told(why: &Why, now: Time) -> String {
         ));
     }
     if why.failures > 0 {
-        lines.push(match why.failures {
-            1 => "The last fetch of it failed, so it is asked for less often.".to_owned(),
-            n => format!("The last {n} fetches of it failed, so it is asked for less often."),
-        });
+        let failed = if why.failures == 1 {
+            "The last fetch of it failed".to_owned()
+        } else {
+            format!("The last {} fetches of it failed", why.failures)
+        };
+        lines.push(format!("{failed}, so it is asked for less often."));
     }
     lines.push(verdict(why, now));
     lines.join("\n") + "\n"
+}
+
+/// What is held of it.
+fn state(kind: FetchKind, since: &str) -> String {
+    match kind {
+        FetchKind::Refresh => format!("A copy is held, {since} old."),
+        FetchKind::Source => {
+            format!("It is watched for new links, and was last looked at {since} ago.")
+        }
+        FetchKind::New => {
+            format!("A source showed it; it is about {since} old, and was never fetched.")
+        }
+        FetchKind::Frontier => format!("It was found {since} ago and never fetched."),
+    }
+}
+
+/// What it is taken to bring, and why.
+fn worth(why: &Why, now: Time) -> String {
+    match &why.value {
+        Value::Refresh { weight, staling } => {
+            let (changes, visits) = why.history;
+            let seen = match visits {
+                0 => "It was seen once, so nothing is known of its changes yet.".to_owned(),
+                1 if changes > 0 => "One further visit saw a change.".to_owned(),
+                1 => "One further visit saw no change.".to_owned(),
+                _ => format!("Of {visits} further visits {changes} saw a change."),
+            };
+            format!(
+                "Readers click it {} times a week, by what the log and its links say. {seen} {}",
+                brief(weight * 604_800.0),
+                ageing(staling, now.since(why.since).seconds())
+            )
+        }
+        Value::Source(source) => {
+            let alone = if source.credit < 0.995 {
+                format!(", {:.0}% of which nobody else shows as soon", 100.0 * source.credit)
+            } else {
+                String::new()
+            };
+            format!(
+                "It shows {} new pages a day{alone}; each brings {} if fetched at once, half of \
+                 that after {}.",
+                brief(source.arrivals * 86_400.0),
+                clicks(source.profit),
+                lasting(std::f64::consts::LN_2 / source.decay)
+            )
+        }
+        Value::Once { clicks: all, decay } => {
+            let shown = why.shown.map_or(String::new(), |n| {
+                format!(
+                    " {} it.",
+                    if n == 1 { "One page shows".into() } else { format!("{n} pages show") }
+                )
+            });
+            let fades = if *decay > 0.0 {
+                format!(
+                    " if fetched at once, half of that after {}",
+                    lasting(std::f64::consts::LN_2 / decay)
+                )
+            } else {
+                " whenever it is fetched".to_owned()
+            };
+            format!("It is expected to bring {}{fades}.{shown}", clicks(*all))
+        }
+    }
 }
 
 /// How a copy of this age goes stale, as far as is known.
@@ -123,9 +169,6 @@ fn ageing(staling: &Staling, age: f64) -> String {
 const CENTURIES: f64 = 1e11;
 
 fn verdict(why: &Why, now: Time) -> String {
-    if why.is_gone {
-        return "It is not due.".to_owned();
-    }
     match why.due {
         Time::NEVER if why.failures > 0 => {
             "It is not due: it is left alone until something else names it.".to_owned()
@@ -190,9 +233,23 @@ mod tests {
 
     #[test]
     fn times_are_said_in_the_unit_that_fits() {
-        assert_eq!(lasting(0.0), "0 seconds");
+        assert_eq!(lasting(1.0), "a moment");
         assert_eq!(lasting(119.0), "119 seconds");
         assert_eq!(lasting(7200.0), "2 hours");
         assert_eq!(lasting(864_000.0), "10 days");
+    }
+
+    #[test]
+    fn rare_clicks_are_said_by_how_many_fetches_bring_one() {
+        let said = [0.0, 3.0, 0.02, 0.005, 1.0 / 714_000.0, 1.4e-8].map(clicks);
+        let wanted = [
+            "nothing",
+            "3.00 clicks",
+            "0.02 clicks",
+            "one click in 200 fetches",
+            "one click in 714,000 fetches",
+            "one click in 71 million fetches",
+        ];
+        assert_eq!(said, wanted);
     }
 }

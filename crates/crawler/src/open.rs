@@ -56,6 +56,8 @@ impl Crawl {
     ) -> Result<Crawl, CrawlError> {
         let mut batch = Batch::default();
         let epoch = begin(&store, &config, unix_micros, &mut batch)?;
+        let pace = store.tables()?.meta("pace")?.and_then(|bytes| bytes.try_into().ok());
+        let pace = pace.map_or(1.0, f64::from_le_bytes);
         let frontier = anew(policy(&config)?);
         let host = |row: HostRow| Host::new(row.origin, row.absent);
         let hosts = store.tables()?.hosts().map(|row| Ok(host(row?.1)));
@@ -69,6 +71,7 @@ impl Crawl {
             batch,
             tally: Tally::default(),
             epoch,
+            pace,
             year: warc_date(unix_micros)[..4].parse().unwrap_or(u16::MAX),
             servers: FxHashMap::default(),
             with_robots: VecDeque::new(),
@@ -131,7 +134,8 @@ impl Crawl {
         // A clock that was set back must not make time run backwards.
         let now = self.time(unix_micros).max(self.last);
         if self.unix_micros(self.last) > unix_micros {
-            self.epoch = unix_micros.saturating_sub_unsigned(self.last.as_micros());
+            let lived = (self.last.as_micros() as f64 / self.pace) as u64;
+            self.epoch = unix_micros.saturating_sub_unsigned(lived);
         }
         self.tally.restore(&self.store)?;
         let lost: Vec<PageId> = self.frontier.under_way().collect();

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
-use tidewatch_core::{PageId, Time};
+use tidewatch_core::{PageId, Span, Time};
 use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
 
@@ -46,18 +46,27 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 pub struct Clock {
     began: Instant,
     origin: Time,
+    /// Seconds of the crawl in one of ours.
+    pace: f64,
 }
 
 impl Clock {
     /// Starts at a crawl's present time.
     pub fn of(crawl: &Crawl) -> Clock {
-        Clock { began: Instant::now(), origin: crawl.time(unix_micros(SystemTime::now())) }
+        let origin = crawl.time(unix_micros(SystemTime::now()));
+        Clock { began: Instant::now(), origin, pace: crawl.pace() }
     }
 
     /// The time now.
     pub fn now(&self) -> Time {
-        let micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.origin + tidewatch_core::Span::from_micros(micros)
+        let micros = self.began.elapsed().as_micros() as f64 * self.pace;
+        self.origin + Span::from_micros(micros as u64)
+    }
+
+    /// How long we have to wait until a time.
+    fn until(&self, time: Time) -> Duration {
+        let micros = time.since(self.now()).as_micros() as f64 / self.pace;
+        Duration::from_micros(micros as u64)
     }
 }
 
@@ -135,8 +144,7 @@ pub fn run(
         let turn = Instant::now();
         let wait = if keeper.is_full { Time::NEVER } else { hand.out(crawl, clock.now())? };
         crawl.unsaved_took += turn.elapsed();
-        let sleep = Duration::from_micros(wait.since(clock.now()).as_micros());
-        let sleep = sleep.min(LONGEST_SLEEP);
+        let sleep = clock.until(wait).min(LONGEST_SLEEP);
         if keeper.is_stuck {
             std::thread::sleep(LONGEST_SLEEP);
         } else {

@@ -2,15 +2,14 @@
 //!
 //! Life of a demo: a web is made up and served over real HTTP on accelerated
 //! time; people search what has been indexed of it, and what they click comes
-//! back to the crawl as it would from anyone; the crawler, the same as anywhere, crawls it in real time into a
-//! directory that is removed at the end, with the web's own table of names in
-//! place of the DNS; then the record of fetches is judged by the lab's meter,
-//! which knows what was true on that web at every moment.
+//! back to the crawl as it would from anyone; the crawler, the same as anywhere,
+//! crawls it into a directory that is removed at the end, with the web's own table
+//! of names in place of the DNS; then the record of fetches is judged by the lab's
+//! meter, which knows what was true on that web at every moment.
 //!
-//! The web counts seconds of its own, which pass many times faster. What hosts
-//! ask for in such seconds (Crawl-delay, Retry-After) the crawler would take for
-//! real ones, so its politeness is bounded by the longest of each in real time:
-//! never shorter than asked for.
+//! The web counts seconds of its own, which pass many times faster, and so does
+//! the crawl: budget, politeness, change rates and interest mean in its log what
+//! they mean on that web. Only figures named so are in real seconds.
 
 mod follow;
 mod referee;
@@ -152,6 +151,7 @@ impl Demo {
         let passing = tempfile::tempdir().context("cannot make a directory for the demo")?;
         let dir = args.dir.as_deref().unwrap_or(passing.path());
         let mut crawl = Crawl::open(dir, config.clone(), now_micros())?;
+        crawl.set_pace(speed);
         let mut front = Front::open(dir, args.listen, &args.serve, &config, &mut crawl)?;
         front.ignore_clicks(args.ignore_clicks);
         let args = args.clone();
@@ -197,17 +197,19 @@ fn habits() -> Habits {
 
 /// Settings under which the crawler is as polite as the web asks, in the web's own time.
 fn config(args: &DemoArgs, speed: f64) -> Config {
-    let real = |simulated: f64| Span::from_seconds(simulated / speed).unwrap_or(Span::FOREVER);
+    let on_the_web = |real: Span| Span::from_seconds(real.seconds() * speed).unwrap_or(Span::DAY);
     let habits = habits();
-    let outage = real(habits.outage_period.seconds()).max(HOST_GAP);
+    let gap = on_the_web(HOST_GAP);
+    let outage = habits.outage_period.max(gap);
     let mut config = Config { allow_private: true, ..Config::default() };
-    config.budget = args.budget;
+    config.budget = Rate::per_second(args.budget.as_per_second() / speed).unwrap_or(Rate::ZERO);
     config.policy.clone_from(&args.policy);
     config.seed = args.seed;
     config.limits.requests = PARALLEL;
-    config.politeness.least_gap = HOST_GAP;
-    config.politeness.most_gap = LONGEST_GAP;
-    config.politeness.most_delay = real(habits.longest_crawl_delay_s as f64).max(HOST_GAP);
+    config.politeness.least_gap = gap;
+    config.politeness.most_gap = on_the_web(LONGEST_GAP);
+    let delay = Span::from_seconds(habits.longest_crawl_delay_s as f64);
+    config.politeness.most_delay = delay.unwrap_or(gap).max(gap);
     config.politeness.first_rest = outage;
     config.politeness.most_rest = outage;
     config.robots_retry = outage;
