@@ -70,8 +70,10 @@ pub(super) const LATE: f64 = 0.01;
 pub(super) const LATE_ALLOWANCES: f64 = 5.0;
 /// A page never fetched is late after this time: a source may show a dozen at once.
 const LATE_ONCE: f64 = 600.0;
-/// Times that a page is tried before it is left alone for long.
+/// Times that a page is tried before it is left alone for long: after so many failures, this much
+/// after it was found, doubled by each.
 pub(super) const ATTEMPTS: u8 = 3;
+const RETRY: Span = Span::MINUTE.times(10);
 /// The market is solved anew when twice as many copies are held as then, and so many more.
 pub(super) const OUTGROWN: usize = 8;
 /// The price where a fetch costs nothing, since everything can be fetched; in clicks.
@@ -212,8 +214,9 @@ impl Price {
     /// Puts a page that was never fetched where its worth says. Sources are fetched at once: nothing
     /// is known of them before.
     pub(super) fn offer(&mut self, page: PageId) {
-        let place = self.places[page.index()];
-        if place == Place::UnderWay || self.copies.page(page).last().is_some() {
+        let (place, copy) = (self.places[page.index()], self.copies.page(page));
+        let is_settled = copy.last().is_some() || copy.is_gone();
+        if place == Place::UnderWay || is_settled || self.is_left_alone(page) {
             return;
         }
         let worth = match self.once_worth(page) {
@@ -227,6 +230,14 @@ impl Price {
             if is_dear { (&mut self.once, Place::Once) } else { (&mut self.cheap, Place::Cheap) };
         queue.push(Highest(worth), host, page);
         self.places[page.index()] = place;
+    }
+
+    /// Whether a page that was never there has failed too often to be tried now, however many pages
+    /// name it: each further failure doubles its time.
+    fn is_left_alone(&self, page: PageId) -> bool {
+        let failures = self.copies.page(page).failures();
+        failures >= ATTEMPTS
+            && self.news.waited(page, self.now) < RETRY.seconds() * f64::from(1u32 << failures)
     }
 
     /// What a page never fetched is worth, and since when it loses that.
@@ -331,6 +342,8 @@ impl Price {
             self.schedule(page, at);
         } else if copy.failures() < ATTEMPTS {
             self.offer(page);
+        } else {
+            self.places[page.index()] = Place::Nowhere;
         }
     }
 

@@ -1,12 +1,15 @@
 //! The price policy's long-run behaviour.
 
 use rustc_hash::FxHashMap;
-use tidewatch_core::{Event, PageId, Signal};
-use tidewatch_policy::Policy;
+use tidewatch_core::{
+    Content, Discovery, Event, FetchKind, HostId, LinkSeen, Observation, Outcome, PageId, PageKey,
+    Rate, Signal, Time,
+};
 use tidewatch_policy::allocate::{Objective, Pages, allocate};
 use tidewatch_policy::echo::{Charge, Terms, solve};
 use tidewatch_policy::law::Poisson;
 use tidewatch_policy::price::{Price, Settings, Source, Staling, Value};
+use tidewatch_policy::{AlwaysOpen, Choice, Policy};
 
 use super::web::{DAY, HOSTS, Web, host};
 
@@ -163,4 +166,56 @@ fn hints_bring_pages_forward() {
     assert!(matches!(after.value, Value::Refresh { staling: Staling::Hinted(_), .. }));
     let stranger = price.why(other, now).unwrap();
     assert!(matches!(stranger.value, Value::Refresh { staling: Staling::Whole(_), .. }));
+}
+
+/// A page that is gone, or fails, is not asked for again each time that a page shows it.
+#[test]
+fn what_cannot_be_had_is_left_alone() {
+    const MOST_TRIES: [(Outcome<'_>, u32); 2] =
+        [(Outcome::Gone, 1), (Outcome::Failed("server-error"), 8)];
+    for (outcome, most) in MOST_TRIES {
+        let mut price = Price::new(PURE, 1);
+        price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
+        discover(&mut price, 0, None);
+        let mut tries = 0;
+        // Every ten minutes another page shows page 0.
+        for number in 1..100u32 {
+            let now = Time::from_seconds(600.0 * f64::from(number)).unwrap();
+            discover(&mut price, number, Some(now));
+            while let Choice::Fetch(page) = price.choose(now, &AlwaysOpen) {
+                let links = [LinkSeen { page: PageId(0), is_new: false }];
+                let content = Content { links: &links, ..Content::default() };
+                let shown = page == PageId(0);
+                let outcome = if shown { outcome } else { Outcome::Fetched(content) };
+                tries += u32::from(shown);
+                let (kind, previous) = (FetchKind::Frontier, None);
+                price.learn(&Event::Fetched(Observation {
+                    page,
+                    at: now,
+                    kind,
+                    previous,
+                    outcome,
+                }));
+                if !shown {
+                    break;
+                }
+            }
+        }
+        assert!((1..=most).contains(&tries), "{tries} of {most} for {outcome:?}");
+    }
+}
+
+fn discover(price: &mut Price, number: u32, at: Option<Time>) {
+    let url = format!("http://a.test/{number}");
+    price.learn(&Event::Discovered(Discovery {
+        page: PageId(number),
+        host: HostId(0),
+        key: PageKey::of(&url),
+        url: &url,
+        at: at.unwrap_or(Time::ZERO),
+        via: None,
+        is_source: false,
+        is_held: false,
+        weight: 1.0,
+    }));
 }
