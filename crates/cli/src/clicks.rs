@@ -21,8 +21,8 @@ pub(crate) enum Command {
 #[command(after_help = "Example: tidewatch clicks import log.csv --dir news\n\nCSV with columns \
                         url,at,kind[,count][,position][,query], or the same as an object of JSON a \
                         line; kind is view or click, at is seconds of Unix time or a date like \
-                        2026-11-16T10:00:00Z. A crawl that runs and listens learns of it within \
-                        seconds, any other when it next does. Rows that make no sense are named and \
+                        2026-11-16T10:00:00Z. A crawl that runs learns of it within seconds, \
+                        any other when it next does. Rows that make no sense are named and \
                         left out.")]
 pub(crate) struct ImportArgs {
     /// The log; - for standard input.

@@ -11,6 +11,7 @@ mod diff;
 mod estimate;
 mod export;
 mod fetch;
+mod hearing;
 mod ids;
 mod lab;
 mod listed;

@@ -1,26 +1,16 @@
-//! What a crawl offers besides crawling: the index it feeds, the server that shows it, and what
-//! searchers do, which comes back as interest.
+//! What a crawl offers besides crawling: the index it feeds and the server that shows it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{Interest, PageId, Time};
-use tidewatch_crawler::{Config, Crawl, CrawlError, Heard, Settled};
-use tidewatch_frontier::tape::Query;
-use tidewatch_search::clicks::{Desk, Feedback, Mark, Settings};
-use tidewatch_search::{Feeder, Health, Indexer, SearchError, Searcher};
+use tidewatch_core::{PageId, Time};
+use tidewatch_crawler::{Config, Crawl, Settled};
+use tidewatch_search::clicks::{Desk, Settings};
+use tidewatch_search::{Feeder, Health, Indexer, Searcher};
 use tidewatch_server::{Extra, Figures, Options, Server};
-
-/// How often the search log is read.
-const HEAR_EVERY: Duration = Duration::from_secs(2);
-/// How often queries in need are told anew.
-const NEEDS_EVERY: Duration = Duration::from_mins(10);
-/// Queries in need that are told.
-const NEEDS: usize = 1_000;
 
 /// Where and how to serve.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,10 +45,6 @@ struct Search {
     indexer: Option<Indexer>,
     searcher: Searcher,
     desk: Arc<Desk>,
-    feedback: Feedback,
-    heard: Instant,
-    told_needs: Option<Instant>,
-    is_deaf: bool,
 }
 
 impl Site {
@@ -68,7 +54,7 @@ impl Site {
         listen: SocketAddr,
         args: &ServeArgs,
         config: &Config,
-        crawl: &mut Crawl,
+        crawl: &Crawl,
     ) -> Result<Site> {
         let search = if config.index { Some(Search::open(dir, config, crawl)?) } else { None };
         let options = Options {
@@ -80,14 +66,9 @@ impl Site {
         Ok(Site { server: Server::open(listen, options)?, search })
     }
 
-    /// Finds pages, where there is an index.
+    /// What finds pages and takes clicks, where there is an index.
     pub(crate) fn searcher(&self) -> Option<(&Searcher, &Arc<Desk>)> {
         self.search.as_ref().map(|search| (&search.searcher, &search.desk))
-    }
-
-    /// From now on the crawl is not told what searchers do.
-    pub(crate) fn ignore_clicks(&mut self, is_deaf: bool) {
-        self.search.iter_mut().for_each(|search| search.is_deaf = is_deaf);
     }
 
     /// These pages' copies are stored.
@@ -106,10 +87,9 @@ impl Site {
         }
     }
 
-    /// Answers questions and hears what searchers did.
-    pub(crate) fn turn(&mut self, crawl: &mut Crawl, now: Time) -> Result<(), CrawlError> {
+    /// Answers questions.
+    pub(crate) fn turn(&mut self, crawl: &mut Crawl, now: Time) {
         self.server.answer(crawl, now);
-        self.search.as_mut().map_or(Ok(()), |search| search.hear(crawl, now))
     }
 
     /// Hands over what waits, and makes clicks survive the machine.
@@ -145,76 +125,14 @@ impl Site {
 }
 
 impl Search {
-    fn open(dir: &Path, config: &Config, crawl: &mut Crawl) -> Result<Search> {
+    fn open(dir: &Path, config: &Config, crawl: &Crawl) -> Result<Search> {
         let memory = (config.index_mb as usize) << 20;
         let epoch = crawl.unix_micros(Time::ZERO);
         let (indexer, feeder) = Indexer::start(dir, epoch, memory, &config.agent)?;
         let settings = Settings { keep_days: config.keep_days, ..Settings::default() };
         let desk = Arc::new(Desk::open(dir, settings, now_s())?);
-        let share = f64::from(config.client_percent) / 100.0;
-        let mark = Mark::of_bytes(&crawl.heard()?);
-        let store = crawl.store();
-        let mut known = |url: &str| store.page_of(url).ok().flatten();
-        let feedback = Feedback::open(desk.dir(), mark, share, &mut known)?;
         let searcher = indexer.searcher();
-        searcher.set_popularity(feedback.popularity().clone());
-        Ok(Search {
-            feeder: Some(feeder),
-            indexer: Some(indexer),
-            searcher,
-            desk,
-            feedback,
-            heard: Instant::now(),
-            told_needs: None,
-            is_deaf: false,
-        })
-    }
-
-    /// Tells the crawl what searchers did since the last time.
-    fn hear(&mut self, crawl: &mut Crawl, now: Time) -> Result<(), CrawlError> {
-        if self.is_deaf || self.heard.elapsed() < HEAR_EVERY {
-            return Ok(());
-        }
-        self.heard = Instant::now();
-        let Ok(heard) = self.read(crawl, now) else { return Ok(()) };
-        let is_time = self.told_needs.is_none_or(|told| told.elapsed() >= NEEDS_EVERY);
-        let needs = if is_time { self.feedback.needs(NEEDS) } else { Vec::new() };
-        if heard.rows.is_empty() && needs.is_empty() {
-            return Ok(());
-        }
-        self.searcher.set_popularity(self.feedback.popularity().clone());
-        let pages = crawl.store().pages();
-        let rows = heard.rows.iter().filter(|row| row.page.0 < pages).map(|row| Interest {
-            page: row.page,
-            at: crawl.time(row.unix_micros),
-            count: row.count,
-            kind: row.kind,
-        });
-        let rows = rows.collect();
-        let queries = (!needs.is_empty()).then(|| {
-            self.told_needs = Some(Instant::now());
-            let query = |need: tidewatch_search::clicks::Need| Query {
-                words: need.words,
-                count: need.count,
-                need: need.need,
-            };
-            needs.into_iter().map(query).collect()
-        });
-        crawl.hear(Heard { rows, queries, mark: heard.end.to_bytes().to_vec() })
-    }
-
-    /// Reads the log on. Pages that only the log knows become known, as a link to them would do.
-    fn read(
-        &mut self,
-        crawl: &mut Crawl,
-        now: Time,
-    ) -> Result<tidewatch_search::clicks::Heard, SearchError> {
-        let mut known = |url: &str| {
-            let url = CanonicalUrl::parse(url).ok()?;
-            crawl.know(&url, now).ok()?;
-            crawl.store().page_of(url.as_str()).ok().flatten()
-        };
-        self.feedback.read(&mut known)
+        Ok(Search { feeder: Some(feeder), indexer: Some(indexer), searcher, desk })
     }
 }
 

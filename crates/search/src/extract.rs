@@ -70,10 +70,18 @@ pub fn html(
         text = reading.reader.lines();
     }
     let title = cut(page.title.as_deref().unwrap_or_default(), MOST_TITLE).to_owned();
-    // The title has a field of its own.
-    let text = text.strip_prefix(&title).map_or(&*text, str::trim_start).to_owned();
+    let text = without_title(&text, &title).to_owned();
     let language = language(&text, page.language.as_deref());
     Some(Extract { title, text, language, links: links_of(page) })
+}
+
+/// The text after its title, which has a field of its own, and after a heading that says the same.
+fn without_title<'t>(text: &'t str, title: &str) -> &'t str {
+    let rest = |text: &'t str| match text.strip_prefix(title) {
+        Some(rest) if rest.is_empty() || rest.starts_with('\n') => rest.trim_start(),
+        _ => text,
+    };
+    if title.is_empty() { text } else { rest(rest(text)) }
 }
 
 fn links_of(page: Page) -> Vec<(CanonicalUrl, String)> {
@@ -105,7 +113,7 @@ mod tests {
     #[test]
     fn a_page_gives_title_text_and_links() {
         let body = "<html lang=en><title>Tide &amp; time</title><script>no()</script>\
-                    <p>High water at noon.<p><a href=../y>next page</a>";
+                    <h1>Tide &amp; time</h1><p>High water at noon.<p><a href=../y>next page</a>";
         let found = of(body).unwrap();
         assert_eq!(found.title, "Tide & time");
         assert_eq!(found.text, "High water at noon.\nnext page");

@@ -77,7 +77,10 @@ fn overview_of(figures: &Figures, history: &History) -> Markup {
 
 fn tiles(figures: &Figures) -> Markup {
     let (status, tally) = (&figures.status, &figures.status.tally);
-    let failures: u64 = tally.reasons.values().sum();
+    // Pages that moved or are no more are no one's fault.
+    let is_failure = |reason: &str| !matches!(reason, "redirect" | "gone");
+    let failures = tally.reasons.iter().filter(|(reason, _)| is_failure(reason));
+    let failures: u64 = failures.map(|(_, count)| count).sum();
     html! {
         dl.tiles {
             (tile("fetches", &tally.all_fetches().to_string(), &format!("{} under way", status.requests)))
@@ -246,7 +249,7 @@ fn host_table(hosts: &[HostView]) -> Table {
             Cell::count(u64::from(host.pages)),
             Cell::number(host.gap_s, 2),
             Cell::maybe(asked, 1),
-            Cell::number(host.opens_in_s, 1),
+            Cell::number((10.0 * host.opens_in_s).round() / 10.0, 1),
             Cell::text(robots),
             Cell::count(u64::from(host.troubles)),
             host.price.map_or_else(Cell::missing, |price| Cell::significant(price, 3)),
@@ -375,7 +378,7 @@ pub(crate) async fn what_if(
         form.slider action="/dashboard/what-if" method="get" data-follow="what-if" {
             label for="times" { "The budget, as a multiple of today’s" }
             input #times type="range" name="times" min="0.1" max="8" step="0.1" value=(times);
-            output for="times" { (short(times)) "×" }
+            output for="times" { (times) "×" }
             button type="submit" { "Show" }
         }
         div data-live="what-if" aria-live="polite" {

@@ -295,7 +295,8 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
 /// Seconds that have passed, as people say it.
 pub(crate) fn ago(seconds: i64) -> String {
     let (number, one, many) = match seconds.max(0) {
-        0..60 => return "just now".to_owned(),
+        0..10 => return "just now".to_owned(),
+        s @ 10..60 => (s, "second", "seconds"),
         s @ 60..3_600 => (s / 60, "minute", "minutes"),
         s @ 3_600..86_400 => (s / 3_600, "hour", "hours"),
         s @ 86_400..63_072_000 => (s / 86_400, "day", "days"),
@@ -331,6 +332,7 @@ mod tests {
     #[test]
     fn times_and_counts_read_well() {
         assert_eq!(ago(-5), "just now");
+        assert_eq!(ago(59), "59 seconds ago");
         assert_eq!(ago(60), "1 minute ago");
         assert_eq!(ago(7_300), "2 hours ago");
         assert_eq!(ago(900 * 86_400), "2 years ago");

@@ -17,6 +17,7 @@ use tidewatch_crawler::{Clock, Config, Crawl, Ended, Net, Stop};
 use tokio::runtime::Runtime;
 
 use self::log::Log;
+use crate::hearing::Hearing;
 use crate::output;
 use crate::site::{ServeArgs, Site};
 
@@ -109,11 +110,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     });
     let site = {
         let _inside = runtime.enter();
-        let open = |listen| Site::open(&args.dir, listen, &args.serve, &config, &mut crawl);
+        let open = |listen| Site::open(&args.dir, listen, &args.serve, &config, &crawl);
         args.listen.map(open).transpose()?
     };
+    let searcher = site.as_ref().and_then(Site::searcher).map(|(searcher, _)| searcher.clone());
+    let hearing = Hearing::open(&args.dir, &config, &crawl, searcher)?;
     let log = if args.log_json { Log::Json } else { Log::Plain };
-    let mut view = view::View::new(log, site, args.print_stored);
+    let mut view = view::View::new(log, site, hearing, args.print_stored);
     view.ready(&crawl, took);
     let ended = tidewatch_crawler::run(&mut crawl, &net, runtime.handle(), &stop, &mut view)?;
     view.finish();

@@ -8,6 +8,7 @@ use tidewatch_core::{PageId, Time};
 use tidewatch_crawler::{Crawl, CrawlError, Settled, Status, Watch};
 
 use super::log::Log;
+use crate::hearing::Hearing;
 use crate::output;
 use crate::site::Site;
 
@@ -18,17 +19,18 @@ pub(super) struct View {
     bar: Option<ProgressBar>,
     log: Log,
     site: Option<Site>,
+    hearing: Hearing,
     print_stored: bool,
     last_line: Instant,
     last: (Instant, u64),
 }
 
 impl View {
-    pub(super) fn new(log: Log, site: Option<Site>, print_stored: bool) -> View {
+    pub(super) fn new(log: Log, site: Option<Site>, hearing: Hearing, print_stored: bool) -> View {
         let is_plain = matches!(log, Log::Plain);
         let bar = (is_plain && output::is_watched()).then(ProgressBar::new_spinner);
         let now = Instant::now();
-        View { bar, log, site, print_stored, last_line: now, last: (now, 0) }
+        View { bar, log, site, hearing, print_stored, last_line: now, last: (now, 0) }
     }
 
     /// Says that the crawl is open, and how long that took.
@@ -106,7 +108,10 @@ impl Watch for View {
     }
 
     fn turn(&mut self, crawl: &mut Crawl, now: Time) -> Result<(), CrawlError> {
-        self.site.as_mut().map_or(Ok(()), |site| site.turn(crawl, now))
+        if let Some(site) = &mut self.site {
+            site.turn(crawl, now);
+        }
+        self.hearing.turn(crawl, now)
     }
 
     fn settled(&mut self, _: &Crawl, settled: Settled, _: Time) {

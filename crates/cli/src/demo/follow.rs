@@ -17,6 +17,7 @@ use super::referee::Referee;
 use super::screen::Screen;
 use super::searchers::Searchers;
 use super::summary::Summary;
+use crate::hearing::Hearing;
 use crate::site::Site;
 
 pub(super) struct Follower {
@@ -30,6 +31,7 @@ pub(super) struct Follower {
     front: Site,
     screen: Screen,
     searchers: Searchers,
+    hearing: Option<Hearing>,
 }
 
 impl Follower {
@@ -40,9 +42,10 @@ impl Follower {
         front: Site,
         screen: Screen,
         searchers: Searchers,
+        hearing: Option<Hearing>,
     ) -> Self {
         let (births, end) = (0, Time::ZERO);
-        Follower { referee, clock, births, end, summary, front, screen, searchers }
+        Follower { referee, clock, births, end, summary, front, screen, searchers, hearing }
     }
 
     /// Names the seeds that exist at the start.
@@ -130,7 +133,8 @@ impl Watch for Follower {
     fn turn(&mut self, crawl: &mut Crawl, at: Time) -> Result<(), CrawlError> {
         let now = self.clock.now();
         self.end = now;
-        self.front.turn(crawl, at)?;
+        self.front.turn(crawl, at);
+        self.hearing.as_mut().map_or(Ok(()), |hearing| hearing.turn(crawl, at))?;
         self.pass_births(crawl, now, at)
     }
 

@@ -34,6 +34,7 @@ use tidewatch_policy::registry;
 use tidewatch_web::{Accelerated, Habits, RequestLog, Server, ServerOptions, Site};
 use tokio::runtime::Runtime;
 
+use crate::hearing::Hearing;
 use crate::output;
 use crate::site::{ServeArgs, Site as Front};
 use crate::why::now_micros;
@@ -117,6 +118,8 @@ struct Demo {
     config: Config,
     crawl: Crawl,
     front: Front,
+    /// Nothing where clicks are ignored.
+    hearing: Option<Hearing>,
     speed: f64,
     stop: Stop,
     /// Where the crawl is, unless it is to stay.
@@ -152,10 +155,23 @@ impl Demo {
         let dir = args.dir.as_deref().unwrap_or(passing.path());
         let mut crawl = Crawl::open(dir, config.clone(), now_micros())?;
         crawl.set_pace(speed);
-        let mut front = Front::open(dir, args.listen, &args.serve, &config, &mut crawl)?;
-        front.ignore_clicks(args.ignore_clicks);
+        let front = Front::open(dir, args.listen, &args.serve, &config, &crawl)?;
+        let searcher = front.searcher().map(|(searcher, _)| searcher.clone());
+        let hearing = Hearing::open(dir, &config, &crawl, searcher)?;
+        let hearing = (!args.ignore_clicks).then_some(hearing);
         let args = args.clone();
-        Ok(Demo { args, site, referee, config, crawl, front, speed, stop, _passing: passing })
+        Ok(Demo {
+            args,
+            site,
+            referee,
+            config,
+            crawl,
+            front,
+            hearing,
+            speed,
+            stop,
+            _passing: passing,
+        })
     }
 
     /// Runs until the time is over or it is told to stop; the figures, and what the server saw.
@@ -180,8 +196,15 @@ impl Demo {
         let (searcher, desk) = self.front.searcher().context("the demo keeps an index")?;
         let (searcher, desk) = (searcher.clone(), Arc::clone(desk));
         let searchers = Searchers::begin(world, self.site, clock, searcher, desk, self.args.seed)?;
-        let mut follower =
-            Follower::new(self.referee, clock, summary, self.front, screen, searchers);
+        let mut follower = Follower::new(
+            self.referee,
+            clock,
+            summary,
+            self.front,
+            screen,
+            searchers,
+            self.hearing,
+        );
         follower.sow(&mut crawl)?;
         tidewatch_crawler::run(&mut crawl, &net, runtime.handle(), &self.stop, &mut follower)?;
         let summary = follower.finish(&mut crawl)?;

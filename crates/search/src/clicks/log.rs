@@ -76,6 +76,9 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// After everything.
+    pub const END: Mark = Mark { day: i64::MAX, offset: u64::MAX };
+
     /// As bytes, for whoever keeps it.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
@@ -234,13 +237,18 @@ impl Rows {
     /// Reads at most `most` lines of the log in a directory. A last line without its end is left for
     /// the next time.
     pub fn read(dir: &Path, from: Mark, most: usize) -> Result<Rows, SearchError> {
+        Rows::read_to(dir, from, Mark::END, most)
+    }
+
+    /// The same, up to a place that an earlier reading ended at.
+    pub fn read_to(dir: &Path, from: Mark, to: Mark, most: usize) -> Result<Rows, SearchError> {
         let mut rows = Rows { end: from, ..Rows::default() };
-        for day in days(dir)?.into_iter().filter(|day| *day >= from.day) {
+        for day in days(dir)?.into_iter().filter(|day| (from.day..=to.day).contains(day)) {
             if day > rows.end.day {
                 rows.end = Mark { day, offset: 0 };
             }
             let path = path_of(dir, day);
-            rows.read_file(&path, most).map_err(SearchError::io(&path))?;
+            rows.read_file(&path, to, most).map_err(SearchError::io(&path))?;
             if rows.has_more {
                 break;
             }
@@ -248,12 +256,12 @@ impl Rows {
         Ok(rows)
     }
 
-    fn read_file(&mut self, path: &Path, most: usize) -> std::io::Result<()> {
+    fn read_file(&mut self, path: &Path, to: Mark, most: usize) -> std::io::Result<()> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(self.end.offset))?;
         let mut lines = BufReader::new(file);
         let mut line = Vec::new();
-        loop {
+        while self.end < to {
             if self.entries.len() >= most {
                 self.has_more = true;
                 return Ok(());
@@ -269,6 +277,7 @@ impl Rows {
                 Err(_) => self.bad += u64::from(line != b"\n"),
             }
         }
+        Ok(())
     }
 }
 
