@@ -26,6 +26,8 @@ pub(crate) struct Hearing {
     searcher: Option<Searcher>,
     heard: Instant,
     told_needs: Option<Instant>,
+    /// Pages that the crawl may know.
+    most_pages: u32,
 }
 
 impl Hearing {
@@ -43,7 +45,8 @@ impl Hearing {
         if let Some(searcher) = &searcher {
             searcher.set_popularity(feedback.popularity().clone());
         }
-        Ok(Hearing { feedback, searcher, heard: Instant::now(), told_needs: None })
+        let (heard, most_pages) = (Instant::now(), config.most_pages());
+        Ok(Hearing { feedback, searcher, heard, told_needs: None, most_pages })
     }
 
     /// Tells the crawl what searchers did since the last time.
@@ -82,7 +85,9 @@ impl Hearing {
     fn read(&mut self, crawl: &mut Crawl, now: Time) -> Result<clicks::Heard, SearchError> {
         let mut known = |url: &str| {
             let url = CanonicalUrl::parse(url).ok()?;
-            crawl.know(&url, now).ok()?;
+            if crawl.store().pages() < self.most_pages {
+                crawl.know(&url, now).ok()?;
+            }
             crawl.store().page_of(url.as_str()).ok().flatten()
         };
         self.feedback.read(&mut known)

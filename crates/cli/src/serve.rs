@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let config = Config { index: true, ..Config::default() };
     let mut site = {
         let _inside = runtime.enter();
-        Site::open(&args.dir, args.listen, &args.serve, &config, &crawl)?
+        Site::open(&args.dir, args.listen, &args.serve, &config)?
     };
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

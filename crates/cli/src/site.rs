@@ -54,9 +54,8 @@ impl Site {
         listen: SocketAddr,
         args: &ServeArgs,
         config: &Config,
-        crawl: &Crawl,
     ) -> Result<Site> {
-        let search = if config.index { Some(Search::open(dir, config, crawl)?) } else { None };
+        let search = if config.index { Some(Search::open(dir, config)?) } else { None };
         let options = Options {
             token: args.token()?,
             names: args.names.clone(),
@@ -75,7 +74,9 @@ impl Site {
     pub(crate) fn stored(&mut self, crawl: &Crawl, pages: &[PageId]) {
         let feeder = self.search.as_mut().and_then(|search| search.feeder.as_mut());
         // A store that cannot be read stops the crawl by itself.
-        let _ = feeder.map_or(Ok(()), |feeder| feeder.stored(crawl.store(), pages, crawl.last()));
+        let _ = feeder.map_or(Ok(()), |feeder| {
+            feeder.stored(crawl.store(), pages, crawl.last(), &|time| crawl.unix_micros(time))
+        });
     }
 
     /// A report was settled.
@@ -95,7 +96,9 @@ impl Site {
     /// Hands over what waits, and makes clicks survive the machine.
     pub(crate) fn feed(&mut self, crawl: &Crawl) {
         if let Some(search) = &mut self.search {
-            let _ = search.feeder.as_mut().map_or(Ok(()), |feeder| feeder.feed(crawl.store()));
+            let _ = search.feeder.as_mut().map_or(Ok(()), |feeder| {
+                feeder.feed(crawl.store(), &|time| crawl.unix_micros(time))
+            });
             let _ = search.desk.sync();
         }
     }
@@ -125,10 +128,9 @@ impl Site {
 }
 
 impl Search {
-    fn open(dir: &Path, config: &Config, crawl: &Crawl) -> Result<Search> {
+    fn open(dir: &Path, config: &Config) -> Result<Search> {
         let memory = (config.index_mb as usize) << 20;
-        let epoch = crawl.unix_micros(Time::ZERO);
-        let (indexer, feeder) = Indexer::start(dir, epoch, memory, &config.agent)?;
+        let (indexer, feeder) = Indexer::start(dir, memory, &config.agent)?;
         let settings = Settings { keep_days: config.keep_days, ..Settings::default() };
         let desk = Arc::new(Desk::open(dir, settings, now_s())?);
         let searcher = indexer.searcher();

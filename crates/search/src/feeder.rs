@@ -97,13 +97,14 @@ impl Bits {
     }
 }
 
+/// Says which moment of Unix time, in microseconds, a time of the crawl is.
+pub type Unix<'u> = &'u dyn Fn(Time) -> i64;
+
 /// The crawl's side of the indexer.
 pub struct Feeder {
     tasks: SyncSender<Task>,
     dirty: Bits,
     archive: PathBuf,
-    /// Unix time of the crawl's time zero, microseconds.
-    epoch: i64,
     /// Changes before this time have been noticed.
     seen: Time,
     scan: Option<Scan>,
@@ -121,17 +122,11 @@ struct Scan {
 }
 
 impl Feeder {
-    pub(crate) fn new(
-        tasks: SyncSender<Task>,
-        dir: &Path,
-        epoch: i64,
-        held: Bits,
-        up_to: u64,
-    ) -> Feeder {
+    pub(crate) fn new(tasks: SyncSender<Task>, dir: &Path, held: Bits, up_to: u64) -> Feeder {
         let scan =
             Scan { next: PageId(0), held, fed: Bits::default(), since: Time::from_micros(up_to) };
         let archive = dir.join("archive");
-        Feeder { tasks, dirty: Bits::default(), archive, epoch, seen: Time::ZERO, scan: Some(scan) }
+        Feeder { tasks, dirty: Bits::default(), archive, seen: Time::ZERO, scan: Some(scan) }
     }
 
     /// Pages that wait to be handed over.
@@ -150,7 +145,13 @@ impl Feeder {
     }
 
     /// These pages' copies are stored, new or confirmed, at a time of the crawl.
-    pub fn stored(&mut self, store: &Store, pages: &[PageId], now: Time) -> Result<(), StoreError> {
+    pub fn stored(
+        &mut self,
+        store: &Store,
+        pages: &[PageId],
+        now: Time,
+        unix: Unix<'_>,
+    ) -> Result<(), StoreError> {
         for &page in pages {
             // One that was only confirmed says what the index says.
             let copy = store.tables()?.copy(page)?;
@@ -159,15 +160,15 @@ impl Feeder {
             }
         }
         self.seen = now;
-        self.feed(store)
+        self.feed(store, unix)
     }
 
     /// Hands over what the queue takes.
-    pub fn feed(&mut self, store: &Store) -> Result<(), StoreError> {
+    pub fn feed(&mut self, store: &Store, unix: Unix<'_>) -> Result<(), StoreError> {
         self.look_for_missed(store)?;
         let had_some = self.dirty.count() > 0;
         while let Some(page) = self.dirty.first() {
-            let task = self.task(store, page)?;
+            let task = self.task(store, page, unix)?;
             match self.tasks.try_send(task) {
                 Ok(()) => {
                     self.dirty.clear(page);
@@ -183,7 +184,7 @@ impl Feeder {
         Ok(())
     }
 
-    fn task(&self, store: &Store, page: PageId) -> Result<Task, StoreError> {
+    fn task(&self, store: &Store, page: PageId, unix: Unix<'_>) -> Result<Task, StoreError> {
         let tables = store.tables()?;
         let Some(copy) = tables.copy(page)? else { return Ok(Task::Remove(page)) };
         let damaged = || StoreError::Damaged { table: "pages", key: u64::from(page.0) };
@@ -191,14 +192,14 @@ impl Feeder {
         let host = tables.host(row.host)?.ok_or_else(damaged)?;
         let url = CanonicalUrl::parse(&format!("{}{}", host.origin, row.path));
         let Ok(url) = url else { return Ok(Task::Remove(page)) };
-        Ok(Task::Put(Box::new(self.put(page, url, copy))))
+        let changed_s = unix(copy.changed_at).div_euclid(1_000_000);
+        Ok(Task::Put(Box::new(self.put(page, url, copy, changed_s))))
     }
 
-    fn put(&self, page: PageId, url: CanonicalUrl, copy: CopyRow) -> Put {
+    fn put(&self, page: PageId, url: CanonicalUrl, copy: CopyRow, changed_s: i64) -> Put {
         let Place { file, offset, .. } = copy.place;
         let file = tidewatch_archive::path_of(&self.archive, file);
-        let micros = self.epoch.saturating_add_unsigned(copy.changed_at.as_micros());
-        Put { page, url, file, offset, changed_s: micros / 1_000_000, sketch: copy.sketch }
+        Put { page, url, file, offset, changed_s, sketch: copy.sketch }
     }
 
     /// Goes on with the walk through the store, for a moment.

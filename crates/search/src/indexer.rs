@@ -58,13 +58,8 @@ pub struct Indexer {
 
 impl Indexer {
     /// Opens the index of a crawl's directory and begins. `memory` is what new pages may take until
-    /// they are written, in bytes; `epoch` is Unix time at the crawl's time zero, in microseconds.
-    pub fn start(
-        dir: &Path,
-        epoch: i64,
-        memory: usize,
-        agent: &str,
-    ) -> Result<(Indexer, Feeder), SearchError> {
+    /// they are written, in bytes.
+    pub fn start(dir: &Path, memory: usize, agent: &str) -> Result<(Indexer, Feeder), SearchError> {
         let index = Index::open(&dir.join("index"))?;
         let searcher = index.searcher();
         let writer = index.writer(memory)?;
@@ -72,7 +67,7 @@ impl Indexer {
         searcher.each_page(|page| held.set(page))?;
         let up_to = if index.is_new() { 0 } else { writer.mark() };
         let (tasks, queue) = mpsc::sync_channel(QUEUE);
-        let feeder = Feeder::new(tasks, dir, epoch, held, up_to);
+        let feeder = Feeder::new(tasks, dir, held, up_to);
         let health = Arc::new(Mutex::new(Health::default()));
         let worker = Worker {
             writer,

@@ -39,7 +39,7 @@ mod words;
 
 pub use self::document::Document;
 pub use self::error::SearchError;
-pub use self::feeder::{Feeder, Put, Task};
+pub use self::feeder::{Feeder, Put, Task, Unix};
 pub use self::index::{Index, Writer};
 pub use self::indexer::{Health, Indexer};
 pub use self::query::{MOST_QUERY_BYTES, Query};

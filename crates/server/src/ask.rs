@@ -67,8 +67,6 @@ impl Questions {
 pub(crate) struct PageAnswer {
     pub(crate) portrait: Option<Portrait>,
     pub(crate) now: Time,
-    /// Unix time of the crawl's time zero, microseconds.
-    pub(crate) epoch: i64,
 }
 
 /// What another budget would bring.
@@ -97,11 +95,8 @@ impl Asker {
     }
 
     pub(crate) async fn page(&self, url: CanonicalUrl) -> Result<PageAnswer, NoAnswer> {
-        self.ask(move |crawl, now| {
-            let epoch = crawl.unix_micros(Time::ZERO);
-            Ok(PageAnswer { portrait: crawl.portrait(&url, now)?, now, epoch })
-        })
-        .await
+        self.ask(move |crawl, now| Ok(PageAnswer { portrait: crawl.portrait(&url, now)?, now }))
+            .await
     }
 
     /// `None` where the policy cannot tell.

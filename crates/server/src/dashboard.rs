@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use maud::{Markup, html};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{FetchKind, Time};
-use tidewatch_crawler::explain::told;
+use tidewatch_crawler::explain::{lasting, told};
 use tidewatch_crawler::{HostView, SourceView, Status};
 use tidewatch_policy::WhatIf;
 use tidewatch_report::{
@@ -22,8 +22,8 @@ use crate::ask::{NoAnswer, PageAnswer};
 use crate::board::{History, Sample};
 use crate::layout::{self, Part};
 use crate::operate::{Times, Which};
-use crate::search_page::{ago, count};
-use crate::shared::{Shared, now_ms};
+use crate::search_page::count;
+use crate::shared::Shared;
 
 pub(crate) async fn overview(State(shared): State<Arc<Shared>>) -> Response {
     let body = match shared.board.figures() {
@@ -331,10 +331,7 @@ fn portrait(url: &CanonicalUrl, found: &PageAnswer) -> Markup {
     let Some(portrait) = &found.portrait else {
         return html! { p role="status" { "This crawl does not know " (clean(url.as_str())) "; no page it fetched links there." } };
     };
-    let past = |time: Time| {
-        let unix_s = found.epoch.saturating_add_unsigned(time.as_micros()) / 1_000_000;
-        ago(now_ms() / 1_000 - unix_s)
-    };
+    let past = |time: Time| format!("{} ago", lasting(found.now.since(time).seconds()));
     html! {
         h2 { (clean(url.as_str())) }
         @if let Some(why) = &portrait.why {

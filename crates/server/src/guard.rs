@@ -17,7 +17,7 @@ use crate::shared::Shared;
 pub(crate) const SHORTEST_TOKEN: usize = 16;
 /// What our pages may load: nothing but our own style sheet, script and figures.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-                      img-src 'self' data:; form-action 'self'; base-uri 'none'; \
+                      img-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
 
 /// Refuses requests that were meant for another server: a page elsewhere could have its own name

@@ -293,7 +293,7 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
 }
 
 /// Seconds that have passed, as people say it.
-pub(crate) fn ago(seconds: i64) -> String {
+fn ago(seconds: i64) -> String {
     let (number, one, many) = match seconds.max(0) {
         0..10 => return "just now".to_owned(),
         s @ 10..60 => (s, "second", "seconds"),

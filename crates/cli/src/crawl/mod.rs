@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     });
     let site = {
         let _inside = runtime.enter();
-        let open = |listen| Site::open(&args.dir, listen, &args.serve, &config, &crawl);
+        let open = |listen| Site::open(&args.dir, listen, &args.serve, &config);
         args.listen.map(open).transpose()?
     };
     let searcher = site.as_ref().and_then(Site::searcher).map(|(searcher, _)| searcher.clone());

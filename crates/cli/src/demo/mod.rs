@@ -155,7 +155,7 @@ impl Demo {
         let dir = args.dir.as_deref().unwrap_or(passing.path());
         let mut crawl = Crawl::open(dir, config.clone(), now_micros())?;
         crawl.set_pace(speed);
-        let front = Front::open(dir, args.listen, &args.serve, &config, &crawl)?;
+        let front = Front::open(dir, args.listen, &args.serve, &config)?;
         let searcher = front.searcher().map(|(searcher, _)| searcher.clone());
         let hearing = Hearing::open(dir, &config, &crawl, searcher)?;
         let hearing = (!args.ignore_clicks).then_some(hearing);

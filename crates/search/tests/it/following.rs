@@ -69,7 +69,7 @@ impl Crawl {
         batch.copies.insert(page, copy);
         self.store.commit(&batch).unwrap();
         self.now = Time::from_micros(self.now.as_micros() + 1_000_000);
-        feeder.stored(&self.store, &[page], self.now).unwrap();
+        feeder.stored(&self.store, &[page], self.now, &unix).unwrap();
         page
     }
 
@@ -78,8 +78,12 @@ impl Crawl {
     }
 }
 
+fn unix(time: Time) -> i64 {
+    EPOCH.saturating_add_unsigned(time.as_micros())
+}
+
 fn start(dir: &Path) -> (Indexer, Feeder) {
-    Indexer::start(dir, EPOCH, 15 << 20, "Tidewatch").unwrap()
+    Indexer::start(dir, 15 << 20, "Tidewatch").unwrap()
 }
 
 fn finish(indexer: Indexer, feeder: Feeder) -> Health {
@@ -121,7 +125,7 @@ fn pages_are_found_within_seconds_follow_their_changes_and_survive_the_loss_of_t
     crawl.lose(old);
     let (indexer, mut feeder) = start(dir.path());
     assert_eq!(count(&indexer, "water"), 2, "as it was");
-    feeder.feed(&crawl.store).unwrap();
+    feeder.feed(&crawl.store, &unix).unwrap();
     assert!(feeder.is_even());
     wait_for(&indexer, "water", 1);
     crawl.hold("/new", "<p>new water", &mut feeder);
@@ -130,7 +134,7 @@ fn pages_are_found_within_seconds_follow_their_changes_and_survive_the_loss_of_t
     // The index is lost.
     std::fs::remove_dir_all(dir.path().join("index")).unwrap();
     let (indexer, mut feeder) = start(dir.path());
-    feeder.feed(&crawl.store).unwrap();
+    feeder.feed(&crawl.store, &unix).unwrap();
     wait_for(&indexer, "water", 2);
     assert_eq!(indexer.searcher().page(tide).unwrap().unwrap().url, "https://a.example/tide");
     // Copies that the archive does not give back are left out, and counted.
@@ -138,7 +142,7 @@ fn pages_are_found_within_seconds_follow_their_changes_and_survive_the_loss_of_t
     std::fs::remove_dir_all(dir.path().join("index")).unwrap();
     std::fs::remove_dir_all(dir.path().join("archive")).unwrap();
     let (indexer, mut feeder) = start(dir.path());
-    feeder.feed(&crawl.store).unwrap();
+    feeder.feed(&crawl.store, &unix).unwrap();
     let health = finish(indexer, feeder);
     assert_eq!((health.put, health.unreadable), (0, 4), "{health:?}");
 }
