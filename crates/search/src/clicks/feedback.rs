@@ -54,6 +54,28 @@ pub struct Heard {
     pub withheld: f64,
 }
 
+impl Heard {
+    /// Makes one row of a page's views, of which every search has ten: when each of them was matters
+    /// to nobody.
+    fn join_views(&mut self) {
+        let mut first: FxHashMap<PageId, usize> = FxHashMap::default();
+        let mut rows: Vec<Reading> = Vec::with_capacity(self.rows.len());
+        for row in self.rows.drain(..) {
+            if row.kind == InterestKind::View
+                && let Some(&at) = first.get(&row.page)
+            {
+                rows[at].count += row.count;
+                continue;
+            }
+            if row.kind == InterestKind::View {
+                first.insert(row.page, rows.len());
+            }
+            rows.push(row);
+        }
+        self.rows = rows;
+    }
+}
+
 /// Reads a log on and on.
 pub struct Feedback {
     dir: PathBuf,
@@ -122,6 +144,7 @@ impl Feedback {
             self.take(entry, known, &mut heard, &mut withheld);
         }
         heard.withheld = withheld.values().sum();
+        heard.join_views();
         self.mark = heard.end;
         heard
     }
@@ -221,6 +244,8 @@ mod tests {
         assert!(clicks > 30.0 && sum(InterestKind::Click, 1) <= 0.0, "{clicks}");
         assert!((clicks + heard.withheld - 40.0).abs() < 1e-6);
         assert!(sum(InterestKind::View, 1) > 20.0);
+        let views = heard.rows.iter().filter(|row| row.kind == InterestKind::View);
+        assert_eq!(views.count(), 2, "one row a page");
         assert!(feedback.popularity().of(PageId(2)) > 30.0);
         let needs = feedback.needs(10);
         assert_eq!(needs[0].words, "ebb and flow");
