@@ -209,7 +209,7 @@ impl Crawl {
                 self.tally.count("client-error");
                 self.tell_failed(page, reason::number("client-error"), now)?;
             }
-            Came::Moved { to, for_good } => self.follow(&before, &to, for_good, now)?,
+            Came::Moved { to, for_good } => return self.follow(&before, &to, for_good, now),
             Came::Gone => {
                 self.tally.count("gone");
                 self.leave_out(page, now)?;
@@ -230,20 +230,25 @@ impl Crawl {
         to: &CanonicalUrl,
         for_good: bool,
         now: Time,
-    ) -> Result<(), CrawlError> {
+    ) -> Result<Settled, CrawlError> {
         let Before { page, ref row, .. } = *from;
         let hops = row.hops.saturating_add(1);
         if usize::from(hops) > self.config.fetch.redirects {
             self.tally.count("too-many-redirects");
-            return self.tell_outcome(page, failed("too-many-redirects"), now);
+            self.tell_outcome(page, failed("too-many-redirects"), now)?;
+            return Ok(Settled::Nothing);
         }
         // Counted like a link too, as is whatever leads away from the seeds.
         let depth = row.depth.saturating_add(1);
         let found = Found { via: row.via, depth, hops, is_source: row.is_source, weight: 1.0 };
         self.link(to, found, now)?;
         self.tally.count("redirect");
-        let told = if for_good { Told::Gone } else { failed("redirect") };
-        self.tell_outcome(page, told, now)
+        if for_good {
+            self.leave_out(page, now)?;
+            return Ok(Settled::Gone(page));
+        }
+        self.tell_outcome(page, failed("redirect"), now)?;
+        Ok(Settled::Nothing)
     }
 
     fn take_copy(
