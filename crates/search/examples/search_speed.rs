@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tidewatch_core::PageId;
+use tidewatch_math::Draws;
 use tidewatch_search::{Document, Index, Query, Searcher};
 
 const WORDS: u64 = 200_000;
@@ -18,25 +19,21 @@ const NOW_S: i64 = 1_800_000_000;
 const MEMORY: usize = 64 << 20;
 const COMMIT_AFTER: Duration = Duration::from_millis(1_500);
 
-/// SplitMix64: good enough to make words up.
-struct Dice(u64);
+/// Makes words up.
+struct Dice(Draws);
 
 impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    fn new(seed: u64) -> Dice {
+        Dice(Draws::of(seed, "search.speed", 0))
     }
 
-    fn uniform(&mut self) -> f64 {
-        (self.roll() >> 11) as f64 / (1u64 << 53) as f64
+    fn roll(&mut self) -> u64 {
+        self.0.word()
     }
 
     /// A word's rank: P(rank ≤ r) = ln(1 + r)/ln(1 + n), Zipf's law.
     fn rank(&mut self) -> u64 {
-        ((self.uniform() * ((1 + WORDS) as f64).ln()).exp_m1() as u64).min(WORDS - 1)
+        ((self.0.uniform() * ((1 + WORDS) as f64).ln()).exp_m1() as u64).min(WORDS - 1)
     }
 
     fn words(&mut self, count: usize) -> String {
@@ -56,7 +53,7 @@ fn word(rank: u64) -> String {
 }
 
 fn document(number: u32) -> Document {
-    let mut dice = Dice(u64::from(number) << 20);
+    let mut dice = Dice::new(u64::from(number));
     let host = format!("host{}.example", number % 10_000);
     Document {
         page: PageId(number),
@@ -120,7 +117,7 @@ fn main() {
     let index = Index::open(&dir).unwrap();
     let mut writer = index.writer(MEMORY).unwrap();
     let searcher = index.searcher();
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(u64::MAX);
     let queries: Vec<String> = (0..2_000).map(|_| query(&mut dice, pages)).collect();
     let began = Instant::now();
     let (mut committed, mut slowest) = (Instant::now(), Duration::ZERO);

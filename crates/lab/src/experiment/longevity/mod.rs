@@ -10,6 +10,7 @@ pub(super) mod versus;
 
 use std::path::Path;
 
+use rayon::prelude::*;
 use tidewatch_core::{Rate, Span, Time};
 use tidewatch_policy::Policy;
 use tidewatch_policy::longevity::{Longevity, Method, Settings as Longevous, Threshold};
@@ -114,6 +115,26 @@ fn at_cost(
         ..Settings::new(budget(world, cost))
     };
     measure(world, contestant.make(world, seed).as_mut(), &settings)
+}
+
+/// The curves of named policies through budgets, measured over the second half of a run.
+fn by_budget(
+    setup: &Setup<'_>,
+    world: &World,
+    names: &[&str],
+    costs: &[f64],
+) -> Result<Vec<Curve>, LabError> {
+    let measured = |name: &&str| {
+        (setup.say)(name);
+        let half = Some(second_half(world));
+        let points = costs.par_iter().map(|&cost| at_cost(world, name, cost, half, setup.seed));
+        Ok(Curve::new(*name, points.collect::<Result<_, _>>()?))
+    };
+    names.iter().map(measured).collect()
+}
+
+fn second_half(world: &World) -> Span {
+    Span::from_micros(world.trace().duration.as_micros() / 2)
 }
 
 /// How much a longevity policy remembers.

@@ -1,10 +1,8 @@
 //! One price against the policies of longevity, at equal cost.
 
-use rayon::prelude::*;
-use tidewatch_core::Span;
 use tidewatch_report::{Cell, Column, Report, Table};
 
-use super::{Curve, at_cost, by_cost, chart, web};
+use super::{Curve, by_budget, by_cost, chart, second_half, web};
 use crate::experiment::Setup;
 use crate::{LabError, World};
 
@@ -16,14 +14,8 @@ const SCALE: f64 = 0.5;
 pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
     (setup.say)("preparing the web");
     let world = World::new(web(setup, SCALE)?)?;
-    let half = Span::from_micros(world.trace().duration.as_micros() / 2);
-    let mut curves = Vec::new();
-    for name in NAMED {
-        (setup.say)(name);
-        let points =
-            COSTS.par_iter().map(|&cost| at_cost(&world, name, cost, Some(half), setup.seed));
-        curves.push(Curve::new(name, points.collect::<Result<_, _>>()?));
-    }
+    let curves = by_budget(setup, &world, &NAMED, &COSTS)?;
+    let half = second_half(&world);
     let (table, verdict) = gap(&curves);
     Ok(Report::new("One price against longevity")
         .lead(verdict)
@@ -50,10 +42,11 @@ fn gap(curves: &[Curve]) -> (Table, String) {
         Column::number("fs-d"),
         Column::number("gap closed"),
     ])
-    .caption("Mean divergence of copies.");
+    .caption("Mean divergence of copies, at equal cost; left out where one of them spends less.");
     let (mut closed, mut worse) = (Vec::new(), Vec::new());
-    for (i, cost) in COSTS.iter().enumerate() {
-        let [fit, price, best] = [fit, price, best].map(|curve| curve.points[i].staleness);
+    for cost in &COSTS {
+        let at = |curve: &Curve| curve.staleness_at(*cost);
+        let (Some(fit), Some(price), Some(best)) = (at(fit), at(price), at(best)) else { continue };
         let part = (fit - price) / (fit - best);
         table.push([
             Cell::number(*cost, 2),

@@ -1,11 +1,10 @@
 //! Longevity against change frequency: what equal staleness costs.
 
 use rayon::prelude::*;
-use tidewatch_core::Span;
 use tidewatch_policy::longevity::Method;
 use tidewatch_report::{Cell, Column, Report, Table};
 
-use super::{Curve, Memory, at_cost, at_threshold, by_cost, chart, web};
+use super::{Curve, Memory, at_threshold, by_budget, by_cost, chart, second_half, web};
 use crate::experiment::Setup;
 use crate::portrait::portrait;
 use crate::{LabError, World};
@@ -20,14 +19,10 @@ const SCALE: f64 = 0.5;
 pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
     (setup.say)("preparing the web");
     let world = World::new(web(setup, SCALE)?)?;
-    let half = Span::from_micros(world.trace().duration.as_micros() / 2);
-    let mut curves = Vec::new();
-    for name in NAMED {
-        (setup.say)(name);
-        let points =
-            COSTS.par_iter().map(|&cost| at_cost(&world, name, cost, Some(half), setup.seed));
-        let label = if name == "curve-fit" { "curve-fit, by budget" } else { name };
-        curves.push(Curve::new(label, points.collect::<Result<_, _>>()?));
+    let half = second_half(&world);
+    let mut curves = by_budget(setup, &world, &NAMED, &COSTS)?;
+    for curve in curves.iter_mut().filter(|curve| curve.name == "curve-fit") {
+        curve.name.push_str(", by budget");
     }
     for (method, label) in [
         (Method::CurveFit, "curve-fit, by threshold"),
