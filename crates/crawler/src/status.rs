@@ -14,7 +14,7 @@ const NAME: &str = "status.json";
 pub struct Status {
     /// The policy that chooses.
     pub policy: String,
-    /// Fetches per second that it may spend.
+    /// Fetches that it may spend in a second of ours, whatever its own time does.
     pub budget_per_s: f64,
     /// Pages known.
     pub pages: u32,
@@ -59,7 +59,7 @@ impl Crawl {
         let (active_hosts, requests) = self.activity();
         Status {
             policy: self.config.policy.clone(),
-            budget_per_s: self.config.budget.as_per_second(),
+            budget_per_s: self.config.budget.as_per_second() * self.pace,
             pages: self.store().pages(),
             hosts: self.store().hosts(),
             active_hosts,
