@@ -10,7 +10,7 @@ use crate::{Crawl, Tally};
 const NAME: &str = "status.json";
 
 /// Figures of a crawl.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The policy that chooses.
     pub policy: String,

@@ -161,12 +161,7 @@ mod tests {
             budget_per_s: 1.0,
             pages: 1,
             hosts: 1,
-            active_hosts: 0,
-            requests: 0,
-            freshness_estimate: None,
-            price: None,
-            freshness_probed: None,
-            tally: tidewatch_crawler::Tally::default(),
+            ..Status::default()
         }
     }
 

@@ -254,18 +254,7 @@ mod tests {
     #[test]
     fn every_form_says_that_there_is_no_price() {
         let mut summary = Summary { real_s: 1.0, ..Summary::default() };
-        summary.count(&Status {
-            policy: String::new(),
-            budget_per_s: 1.0,
-            pages: 0,
-            hosts: 0,
-            active_hosts: 0,
-            requests: 0,
-            freshness_estimate: None,
-            price: None,
-            freshness_probed: None,
-            tally: tidewatch_crawler::Tally::default(),
-        });
+        summary.count(&Status { budget_per_s: 1.0, ..Status::default() });
         assert!(summary.table().to_text(200).contains(NO_PRICE));
         let json: serde_json::Value = serde_json::from_str(&summary.to_json().unwrap()).unwrap();
         assert!(json["price"].is_null());

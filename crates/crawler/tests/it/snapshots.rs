@@ -69,3 +69,22 @@ fn a_damaged_or_foreign_snapshot_is_passed_over() {
         assert!(crawl.unsaved() > u64::from(pages), "all of the tape was played");
     }
 }
+
+/// A crawl of a web that lives faster counts that web's seconds, also when it is opened again.
+#[test]
+fn a_faster_web_has_its_own_time() {
+    const PACE: f64 = 1440.0;
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), Time::ZERO);
+    let began = crawl.unix_micros(Time::ZERO);
+    crawl.set_pace(PACE);
+    crawl.commit().unwrap();
+    drop(crawl);
+    let crawl = open(dir.path(), Time::ZERO);
+    let minute = began + 60_000_000;
+    assert_eq!(crawl.time(minute), seconds(86_400));
+    assert_eq!(crawl.unix_micros(seconds(86_400)), minute);
+    let per_s = crawl.status().budget_per_s;
+    let plain = open(tempfile::tempdir().unwrap().path(), Time::ZERO);
+    assert!((per_s / plain.status().budget_per_s - PACE).abs() < 1e-6, "{per_s}");
+}
