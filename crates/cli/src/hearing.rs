@@ -14,6 +14,8 @@ use tidewatch_search::{SearchError, Searcher};
 
 /// How often the search log is read.
 const HEAR_EVERY: Duration = Duration::from_secs(2);
+/// How often results are ranked by new clicks, which costs a look at every page.
+const RANK_EVERY: Duration = Duration::from_secs(10);
 /// How often queries in need are told anew.
 const NEEDS_EVERY: Duration = Duration::from_mins(10);
 /// Queries in need that are told.
@@ -25,6 +27,7 @@ pub(crate) struct Hearing {
     /// Who ranks by clicks.
     searcher: Option<Searcher>,
     heard: Instant,
+    ranked: Instant,
     told_needs: Option<Instant>,
     /// Pages that the crawl may know.
     most_pages: u32,
@@ -45,8 +48,8 @@ impl Hearing {
         if let Some(searcher) = &searcher {
             searcher.set_popularity(feedback.popularity().clone());
         }
-        let (heard, most_pages) = (Instant::now(), config.most_pages());
-        Ok(Hearing { feedback, searcher, heard, told_needs: None, most_pages })
+        let (now, most_pages) = (Instant::now(), config.most_pages());
+        Ok(Hearing { feedback, searcher, heard: now, ranked: now, told_needs: None, most_pages })
     }
 
     /// Tells the crawl what searchers did since the last time.
@@ -61,8 +64,11 @@ impl Hearing {
         if heard.rows.is_empty() && needs.is_empty() {
             return Ok(());
         }
-        if let Some(searcher) = &self.searcher {
+        if let Some(searcher) = &self.searcher
+            && self.ranked.elapsed() >= RANK_EVERY
+        {
             searcher.set_popularity(self.feedback.popularity().clone());
+            self.ranked = Instant::now();
         }
         let pages = crawl.store().pages();
         let rows = heard.rows.iter().filter(|row| row.page.0 < pages).map(|row| Interest {

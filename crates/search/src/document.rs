@@ -34,8 +34,8 @@ pub struct Document {
     pub changed_s: i64,
     /// The smallest fragment hashes, by which near-duplicates are told.
     pub sketch: Vec<u64>,
-    /// How much other pages think of it: those that link to it, as far as is known.
-    pub importance: f64,
+    /// How many links lead to it, as far as is known.
+    pub links: u32,
 }
 
 /// The beginning of a text, at most so many bytes, between characters.

@@ -1,12 +1,14 @@
 //! The index on disk: opening it, writing to it.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::schema::Schema;
 use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
 use tidewatch_core::PageId;
 
+use crate::bits::Bits;
 use crate::schema::{ANALYSER, Fields, schema};
 use crate::words::analyser;
 use crate::{Document, SearchError, Searcher};
@@ -17,6 +19,11 @@ const LEAST_MEMORY: usize = 15 << 20;
 const SMALL_SEGMENT: u32 = 1_000;
 /// A segment of which so much is no more is written anew.
 const MOST_DELETED: f32 = 0.3;
+
+/// How long a page waits for its commit.
+const COMMIT_AFTER: Duration = Duration::from_millis(1_500);
+/// Pages that wait for a commit at most, so that it takes about a second however fast they come.
+const COMMIT_PAGES: usize = 4_096;
 
 /// An index in one directory.
 #[derive(Clone)]
@@ -76,7 +83,10 @@ impl Index {
         merges.set_min_layer_size(SMALL_SEGMENT);
         merges.set_del_docs_ratio_before_merge(MOST_DELETED);
         writer.set_merge_policy(Box::new(merges));
-        Ok(Writer { engine: writer, reader: self.reader.clone(), fields: self.fields, waiting: 0 })
+        let (reader, fields) = (self.reader.clone(), self.fields);
+        let mut held = Bits::default();
+        self.searcher().each_page(|page| held.set(page))?;
+        Ok(Writer { engine: writer, reader, fields, held, waiting: 0, oldest: None })
     }
 
     /// Finds pages; sees what a writer of this process has committed.
@@ -96,30 +106,47 @@ pub struct Writer {
     engine: IndexWriter<TantivyDocument>,
     reader: IndexReader,
     fields: Fields,
+    /// Pages that are in it, committed or not: only these are ever deleted, since every deletion is
+    /// looked for in every segment.
+    held: Bits,
     waiting: usize,
+    /// When the page that has waited longest for a commit came.
+    oldest: Option<Instant>,
 }
 
 impl Writer {
     /// Puts a page in, in place of what it said before.
     pub fn put(&mut self, document: &Document) -> Result<(), SearchError> {
-        self.delete(document.page);
+        self.remove(document.page);
         self.engine.add_document(self.fields.row(document))?;
+        self.held.set(document.page);
         Ok(())
     }
 
     /// Takes a page out.
     pub fn remove(&mut self, page: PageId) {
-        self.delete(page);
-    }
-
-    fn delete(&mut self, page: PageId) {
         self.waiting += 1;
-        self.engine.delete_term(Term::from_field_u64(self.fields.page, u64::from(page.0)));
+        self.oldest.get_or_insert_with(Instant::now);
+        if self.held.has(page) {
+            self.engine.delete_term(Term::from_field_u64(self.fields.page, u64::from(page.0)));
+            self.held.clear(page);
+        }
     }
 
-    /// Pages put in or taken out since the last commit.
-    pub const fn waiting(&self) -> usize {
-        self.waiting
+    /// Pages that are in it, committed or not.
+    pub(crate) const fn held(&self) -> &Bits {
+        &self.held
+    }
+
+    /// When the page that has waited longest for a commit was put in or taken out.
+    pub const fn oldest(&self) -> Option<Instant> {
+        self.oldest
+    }
+
+    /// How long the next commit may wait; `None` where nothing waits for it.
+    pub fn due_in(&self) -> Option<Duration> {
+        let patience = if self.waiting < COMMIT_PAGES { COMMIT_AFTER } else { Duration::ZERO };
+        Some(patience.saturating_sub(self.oldest?.elapsed()))
     }
 
     /// Makes everything findable, and keeps it together with a number for whoever goes on later.
@@ -127,7 +154,7 @@ impl Writer {
         let mut commit = self.engine.prepare_commit()?;
         commit.set_payload(&mark.to_string());
         commit.commit()?;
-        self.waiting = 0;
+        (self.waiting, self.oldest) = (0, None);
         Ok(self.reader.reload()?)
     }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use tidewatch_archive::{Record, read_at};
@@ -17,13 +17,13 @@ use tidewatch_core::PageKey;
 
 use crate::document::{MOST_ANCHORS, cut};
 use crate::extract::extract;
-use crate::feeder::{Bits, Put};
+use crate::feeder::Put;
 use crate::{Document, Feeder, Index, SearchError, Searcher, Task, Writer};
 
 /// Pages that wait for the indexer; the others wait as one bit each.
 const QUEUE: usize = 4_096;
-/// How long a page waits for its commit.
-const COMMIT_AFTER: Duration = Duration::from_millis(1_500);
+/// How long the thread sleeps while nothing waits for a commit.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Bytes of link words that are remembered in each of two generations.
 const MOST_LINK_WORDS: usize = 16 << 20;
 /// What remembering one page costs beside its words.
@@ -63,8 +63,7 @@ impl Indexer {
         let index = Index::open(&dir.join("index"))?;
         let searcher = index.searcher();
         let writer = index.writer(memory)?;
-        let mut held = Bits::default();
-        searcher.each_page(|page| held.set(page))?;
+        let held = writer.held().clone();
         let up_to = if index.is_new() { 0 } else { writer.mark() };
         let (tasks, queue) = mpsc::sync_channel(QUEUE);
         let feeder = Feeder::new(tasks, dir, held, up_to);
@@ -75,7 +74,6 @@ impl Indexer {
             agent: agent.to_owned(),
             links: LinkWords::default(),
             health: Arc::clone(&health),
-            oldest: None,
             up_to,
         };
         let run = move || worker.run(&queue);
@@ -126,8 +124,6 @@ struct Worker {
     agent: String,
     links: LinkWords,
     health: Arc<Mutex<Health>>,
-    /// When the page that has waited longest for its commit was taken.
-    oldest: Option<Instant>,
     up_to: u64,
 }
 
@@ -142,15 +138,12 @@ impl Worker {
 
     fn work(&mut self, queue: &Receiver<Task>) -> Result<(), SearchError> {
         loop {
-            let wait = self.oldest.map_or(Duration::from_secs(1), |oldest| {
-                COMMIT_AFTER.saturating_sub(oldest.elapsed())
-            });
-            match queue.recv_timeout(wait) {
+            match queue.recv_timeout(self.writer.due_in().unwrap_or(PAUSE)) {
                 Ok(task) => self.take(task)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
-            if self.oldest.is_some_and(|oldest| oldest.elapsed() >= COMMIT_AFTER) {
+            if self.writer.due_in() == Some(Duration::ZERO) {
                 self.commit()?;
             }
         }
@@ -165,7 +158,6 @@ impl Worker {
             }
             Task::UpTo(micros) => self.up_to = self.up_to.max(micros),
         }
-        self.oldest.get_or_insert_with(Instant::now);
         Ok(())
     }
 
@@ -214,16 +206,20 @@ impl Worker {
             first_seen_s: before.map_or(changed_s, |before| before.first_seen_s),
             changed_s,
             sketch,
-            importance: f64::from(linked.links),
+            links: linked.links,
         }))
     }
 
     fn commit(&mut self) -> Result<(), SearchError> {
-        let Some(oldest) = self.oldest.take() else { return Ok(()) };
+        let oldest = self.writer.oldest();
+        if oldest.is_none() && self.up_to <= self.writer.mark() {
+            return Ok(());
+        }
         self.writer.commit(self.up_to)?;
+        let took_s = oldest.map_or(0.0, |oldest| oldest.elapsed().as_secs_f64());
         self.note(|health| {
             health.commits += 1;
-            health.slowest_s = health.slowest_s.max(oldest.elapsed().as_secs_f64());
+            health.slowest_s = health.slowest_s.max(took_s);
         });
         Ok(())
     }

@@ -22,12 +22,15 @@
 //! expires; who clicked is a hash that means nothing the day after. What the log says is handed to
 //! the crawl as [`tidewatch_core::Interest`], no client having more than its share.
 
+mod best;
+mod bits;
 pub mod clicks;
 mod date;
 mod document;
 mod error;
 pub mod extract;
 mod feeder;
+mod gains;
 mod index;
 mod indexer;
 mod query;

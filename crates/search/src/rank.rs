@@ -6,11 +6,7 @@
 //! grows so slowly that a page which fits the words badly does not win by fame alone.
 
 use rustc_hash::FxHashMap;
-use tantivy::columnar::ColumnValues as _;
-use tantivy::{DocId, Score, SegmentReader};
 use tidewatch_core::PageId;
-
-use crate::schema::{CHANGED, IMPORTANCE, PAGE};
 
 /// Pages whose clicks are kept for ranking; beyond, the least clicked are forgotten.
 const MOST_CLICKED: usize = 1 << 20;
@@ -36,12 +32,12 @@ impl Default for Ranking {
 }
 
 impl Ranking {
-    /// A score from words and all the rest. `age_s` below zero counts as zero.
-    pub fn score(&self, words: f32, age_s: f32, links: f32, clicks: f32) -> f32 {
+    /// By how much the score of a page's words is multiplied. `age_s` below zero counts as zero.
+    pub fn gain(&self, age_s: f32, links: f32, clicks: f32) -> f32 {
         let news = self.news * (-age_s.max(0.0) / self.news_half_life_s).exp2();
         let links = self.links * links.max(0.0).ln_1p();
         let clicks = self.clicks * clicks.max(0.0).ln_1p();
-        words * (1.0 + news) * (1.0 + links) * (1.0 + clicks)
+        (1.0 + news) * (1.0 + links) * (1.0 + clicks)
     }
 }
 
@@ -82,30 +78,6 @@ impl Popularity {
     }
 }
 
-/// The score of a segment's documents, from that of the words.
-pub(crate) fn scorer(
-    segment: &SegmentReader,
-    ranking: Ranking,
-    popularity: &std::sync::Arc<Popularity>,
-    now_s: i64,
-) -> impl Fn(DocId, Score) -> Score + use<> {
-    let fields = segment.fast_fields();
-    // Every segment has these columns, or there is no index at all.
-    let changed = fields.i64(CHANGED).map(|column| column.first_or_default_col(0)).ok();
-    let importance = fields.f64(IMPORTANCE).map(|column| column.first_or_default_col(0.0)).ok();
-    let page = fields.u64(PAGE).map(|column| column.first_or_default_col(u64::MAX)).ok();
-    let popularity = (!popularity.0.is_empty()).then(|| std::sync::Arc::clone(popularity));
-    move |doc, words| {
-        let changed_s = changed.as_ref().map_or(0, |column| column.get_val(doc));
-        let links = importance.as_ref().map_or(0.0, |column| column.get_val(doc));
-        let clicks = match (&popularity, &page) {
-            (Some(all), Some(page)) => all.of(PageId(page.get_val(doc) as u32)),
-            _ => 0.0,
-        };
-        ranking.score(words, (now_s - changed_s) as f32, links as f32, clicks)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,15 +85,14 @@ mod tests {
     #[test]
     fn more_of_anything_never_ranks_lower() {
         let ranking = Ranking::default();
-        let base = ranking.score(2.0, 1e6, 3.0, 4.0);
-        assert!(ranking.score(2.1, 1e6, 3.0, 4.0) > base);
-        assert!(ranking.score(2.0, 1e5, 3.0, 4.0) > base);
-        assert!(ranking.score(2.0, 1e6, 4.0, 4.0) > base);
-        assert!(ranking.score(2.0, 1e6, 3.0, 5.0) > base);
+        let base = ranking.gain(1e6, 3.0, 4.0);
+        assert!(ranking.gain(1e5, 3.0, 4.0) > base);
+        assert!(ranking.gain(1e6, 4.0, 4.0) > base);
+        assert!(ranking.gain(1e6, 3.0, 5.0) > base);
         // Nothing known: the words alone.
-        assert!((ranking.score(2.0, 1e12, 0.0, 0.0) - 2.0).abs() < 1e-6);
+        assert!((ranking.gain(1e12, 0.0, 0.0) - 1.0).abs() < 1e-6);
         // A clock that was set back, or a server's odd date.
-        assert!(ranking.score(2.0, -1e12, 0.0, 0.0).is_finite());
+        assert!(ranking.gain(-1e12, 0.0, 0.0).is_finite());
     }
 
     #[test]

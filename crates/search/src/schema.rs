@@ -1,4 +1,8 @@
 //! The fields of the index.
+//!
+//! All words of a page stand in one field, those of its title and of links to it several times over:
+//! BM25 with weighted fields is BM25 of such a text [RZT04]. So every word has one list of pages,
+//! whose blocks can be skipped when none of their pages can be among the best.
 
 use tantivy::TantivyDocument;
 use tantivy::schema::{
@@ -12,7 +16,12 @@ pub(crate) const ANALYSER: &str = "words";
 /// Fields that are read while results are collected.
 pub(crate) const PAGE: &str = "page";
 pub(crate) const CHANGED: &str = "changed";
-pub(crate) const IMPORTANCE: &str = "importance";
+pub(crate) const LINKS: &str = "links";
+
+/// How often a word counts: most in the title, then as others name the page and as its address does.
+const TITLE: usize = 4;
+const ANCHORS: usize = 2;
+const ADDRESS: usize = 2;
 
 /// All fields.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +31,12 @@ pub(crate) struct Fields {
     /// The host and every domain above it.
     pub(crate) host: Field,
     pub(crate) title: Field,
-    pub(crate) text: Field,
-    pub(crate) anchors: Field,
-    /// The words of the address.
-    pub(crate) address: Field,
+    /// All words by which the page is found.
+    pub(crate) words: Field,
     pub(crate) language: Field,
     pub(crate) first_seen: Field,
     pub(crate) changed: Field,
-    pub(crate) importance: Field,
+    pub(crate) links: Field,
     /// Beginning of the text and the sketch, for whoever shows the page.
     pub(crate) excerpt: Field,
     pub(crate) sketch: Field,
@@ -46,14 +53,12 @@ pub(crate) fn schema() -> (Schema, Fields) {
         page: schema.add_u64_field(PAGE, INDEXED | FAST | STORED),
         url: schema.add_text_field("url", STORED),
         host: schema.add_text_field("host", STRING),
-        title: schema.add_text_field("title", words.clone().set_stored()),
-        text: schema.add_text_field("text", words.clone()),
-        anchors: schema.add_text_field("anchors", words.clone()),
-        address: schema.add_text_field("address", words),
+        title: schema.add_text_field("title", STORED),
+        words: schema.add_text_field("words", words),
         language: schema.add_text_field("language", STRING | STORED),
         first_seen: schema.add_i64_field("first_seen", STORED),
         changed: schema.add_i64_field(CHANGED, FAST | STORED),
-        importance: schema.add_f64_field(IMPORTANCE, FAST),
+        links: schema.add_u64_field(LINKS, FAST),
         excerpt: schema.add_text_field("excerpt", STORED),
         sketch: schema.add_bytes_field("sketch", STORED),
     };
@@ -67,15 +72,18 @@ impl Fields {
         row.add_u64(self.page, u64::from(document.page.0));
         row.add_text(self.url, &document.url);
         domains(&document.host).for_each(|domain| row.add_text(self.host, domain));
-        row.add_text(self.title, cut(&document.title, MOST_TITLE));
-        row.add_text(self.text, cut(&document.text, MOST_TEXT));
-        row.add_text(self.anchors, cut(&document.anchors, MOST_ANCHORS));
-        row.add_text(self.address, address_words(&document.url));
+        let title = cut(&document.title, MOST_TITLE);
+        row.add_text(self.title, title);
+        let anchors = cut(&document.anchors, MOST_ANCHORS);
+        let address = address_words(&document.url);
+        for (words, times) in [(title, TITLE), (anchors, ANCHORS), (address, ADDRESS)] {
+            (0..times).for_each(|_| row.add_text(self.words, words));
+        }
+        row.add_text(self.words, cut(&document.text, MOST_TEXT));
         row.add_text(self.language, &document.language);
         row.add_i64(self.first_seen, document.first_seen_s);
         row.add_i64(self.changed, document.changed_s);
-        let importance = if document.importance.is_finite() { document.importance } else { 0.0 };
-        row.add_f64(self.importance, importance.max(0.0));
+        row.add_u64(self.links, u64::from(document.links));
         row.add_text(self.excerpt, cut(&document.text, MOST_EXCERPT));
         let sketch: Vec<u8> = document.sketch.iter().flat_map(|hash| hash.to_le_bytes()).collect();
         row.add_bytes(self.sketch, &sketch);

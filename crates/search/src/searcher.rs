@@ -1,19 +1,20 @@
 //! From a query to a page of results.
 
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::Serialize;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, Occur, PhraseQuery,
-    Query as Engine, RangeQuery, TermQuery,
+    AllQuery, BooleanQuery, ConstScoreQuery, Occur, PhraseQuery, Query as Engine, RangeQuery,
+    TermQuery,
 };
-use tantivy::schema::{Field, IndexRecordOption, Value as _};
-use tantivy::{DocAddress, IndexReader, Score, SegmentReader, TantivyDocument, Term};
+use tantivy::schema::{IndexRecordOption, Value as _};
+use tantivy::{DocAddress, IndexReader, Score, TantivyDocument, Term};
 use tidewatch_core::PageId;
 
-use crate::rank::{Popularity, Ranking, scorer};
+use crate::best::Best;
+use crate::gains::AllGains;
+use crate::rank::{Popularity, Ranking};
 use crate::schema::{Fields, PAGE};
 use crate::snippet::Snippet;
 use crate::{Query, SearchError};
@@ -24,12 +25,6 @@ pub const MOST_RESULTS: usize = 200;
 const CANDIDATES: usize = 3;
 /// Share of two pages' smallest hashes that are common from which they say nearly the same.
 const NEAR: f64 = 0.75;
-/// What a word counts in a field: most in the title, then as others name the page.
-const TITLE: Score = 4.0;
-const ANCHORS: Score = 2.0;
-const ADDRESS: Score = 1.5;
-/// How much fields other than the best one add.
-const TIE: Score = 0.1;
 
 /// A page that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -84,23 +79,22 @@ pub struct Searcher {
     reader: IndexReader,
     fields: Fields,
     ranking: Ranking,
-    popularity: Arc<RwLock<Arc<Popularity>>>,
+    gains: AllGains,
 }
 
 impl Searcher {
     pub(crate) fn new(reader: IndexReader, fields: Fields) -> Searcher {
-        Searcher { reader, fields, ranking: Ranking::default(), popularity: Arc::default() }
+        Searcher { reader, fields, ranking: Ranking::default(), gains: AllGains::default() }
     }
 
     /// Ranks otherwise.
     pub fn with_ranking(self, ranking: Ranking) -> Searcher {
-        Searcher { ranking, ..self }
+        Searcher { ranking, gains: AllGains::default(), ..self }
     }
 
     /// From now on ranks by these clicks.
     pub fn set_popularity(&self, popularity: Popularity) {
-        let mut held = self.popularity.write().unwrap_or_else(PoisonError::into_inner);
-        *held = Arc::new(popularity);
+        self.gains.set_popularity(popularity);
     }
 
     /// Pages in the index.
@@ -137,15 +131,10 @@ impl Searcher {
         count: usize,
         now_s: i64,
     ) -> Result<Found, SearchError> {
-        let searcher = self.reader.searcher();
-        let popularity =
-            Arc::clone(&self.popularity.read().unwrap_or_else(PoisonError::into_inner));
-        let ranking = self.ranking;
-        let top = TopDocs::with_limit((skip + count + 1) * CANDIDATES).tweak_score(
-            move |segment: &SegmentReader| scorer(segment, ranking, &popularity, now_s),
-        );
-        let engine = self.engine_query(query, all_words);
-        let (candidates, total) = searcher.search(&*engine, &(top, Count))?;
+        let (engine, searcher) = self.prepare(query, all_words);
+        let best = self.best(&searcher, (skip + count + 1) * CANDIDATES, now_s)?;
+        let candidates = searcher.search(&*engine, &best)?;
+        let total = searcher.search(&*engine, &Count)?;
         let mut shown = Shown::default();
         for (score, at) in candidates {
             if shown.hits.len() > skip + count {
@@ -158,6 +147,26 @@ impl Searcher {
         let hits =
             hits.map(|(hit, text)| Hit { snippet: Snippet::of(&text, &query.wanted), ..hit });
         Ok(Found { hits: hits.collect(), total, is_relaxed: false, has_more })
+    }
+
+    /// A query for the engine, and what it is asked of.
+    pub(crate) fn prepare(
+        &self,
+        query: &Query,
+        all_words: bool,
+    ) -> (Box<dyn Engine>, tantivy::Searcher) {
+        (self.engine_query(query, all_words), self.reader.searcher())
+    }
+
+    /// A collector of the best pages.
+    pub(crate) fn best(
+        &self,
+        searcher: &tantivy::Searcher,
+        count: usize,
+        now_s: i64,
+    ) -> Result<Best, SearchError> {
+        let gains = self.gains.of(searcher.segment_readers(), self.ranking, now_s)?;
+        Ok(Best::new(count, gains))
     }
 
     fn hit(
@@ -243,25 +252,17 @@ impl Searcher {
         filters.map(|filter| -> Box<dyn Engine> { Box::new(ConstScoreQuery::new(filter, 0.0)) })
     }
 
-    /// A word or phrase in any field.
+    /// A word or phrase.
     fn unit(&self, unit: &[String]) -> Box<dyn Engine> {
-        let Fields { title, text, anchors, address, .. } = self.fields;
-        let fields = [(title, TITLE), (anchors, ANCHORS), (address, ADDRESS), (text, 1.0)];
-        let fields = fields.map(|(field, boost)| -> Box<dyn Engine> {
-            Box::new(BoostQuery::new(in_field(unit, field), boost))
-        });
-        Box::new(DisjunctionMaxQuery::with_tie_breaker(fields.into(), TIE))
+        let terms = unit.iter().map(|word| Term::from_field_text(self.fields.words, word));
+        let mut terms: Vec<Term> = terms.collect();
+        if terms.len() == 1
+            && let Some(term) = terms.pop()
+        {
+            return Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+        }
+        Box::new(PhraseQuery::new(terms))
     }
-}
-
-fn in_field(unit: &[String], field: Field) -> Box<dyn Engine> {
-    let mut terms: Vec<Term> = unit.iter().map(|word| Term::from_field_text(field, word)).collect();
-    if terms.len() == 1
-        && let Some(term) = terms.pop()
-    {
-        return Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
-    }
-    Box::new(PhraseQuery::new(terms))
 }
 
 /// Results that say different things.

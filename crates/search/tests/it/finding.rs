@@ -131,7 +131,7 @@ fn near_duplicates_are_shown_once_and_counted() {
 fn news_links_and_clicks_decide_between_equals() {
     let plain = page(1, "Tide", "water");
     let new = Document { changed_s: NOW_S, ..page(2, "Tide", "water") };
-    let linked = Document { importance: 50.0, ..page(3, "Tide", "water") };
+    let linked = Document { links: 50, ..page(3, "Tide", "water") };
     let clicked = page(4, "Tide", "water");
     let shelf = Shelf::new(&[plain, new, linked, clicked]);
     let searcher = shelf.searcher();

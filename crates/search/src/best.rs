@@ -1,0 +1,195 @@
+//! The best pages of a query, by words and all the rest.
+//!
+//! A page's score is that of its words times what it gains otherwise, and in each segment there is a
+//! most that any page gains. A page whose words score less than the worst of the best so far divided
+//! by that most is none of them: the engine may skip it, and whole blocks of such pages, and the
+//! result is still exact. What was found in one segment spares work in the next.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tantivy::collector::{Collector, SegmentCollector};
+use tantivy::query::Weight;
+use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
+
+use crate::gains::Gains;
+
+/// Products and quotients of single precision, each rounded.
+const ROUNDING: Score = 1e-5;
+
+/// Collects the best `count` pages, best first; of equals, those that come first in the index.
+pub(crate) struct Best {
+    count: usize,
+    /// Of the segments, in order.
+    gains: Vec<Arc<Gains>>,
+    held: Arc<Mutex<Held>>,
+}
+
+/// A page that is held, ordered by score and, of equals, the earlier above the later.
+#[derive(PartialEq)]
+struct Scored(Score, Reverse<DocAddress>);
+
+impl Eq for Scored {}
+
+impl Ord for Scored {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0).then_with(|| self.1.cmp(&other.1))
+    }
+}
+
+impl PartialOrd for Scored {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The best so far, the worst of them on top.
+#[derive(Default)]
+struct Held(BinaryHeap<Reverse<Scored>>);
+
+impl Held {
+    fn add(&mut self, most: usize, score: Score, at: DocAddress) {
+        self.0.push(Reverse(Scored(score, Reverse(at))));
+        if self.0.len() > most {
+            self.0.pop();
+        }
+    }
+
+    /// What a page must score to be among the best `most`; those that score as much come too late.
+    fn bar(&self, most: usize) -> Score {
+        let worst = self.0.peek().filter(|_| self.0.len() >= most);
+        worst.map_or(Score::MIN, |Reverse(worst)| worst.0)
+    }
+}
+
+impl Best {
+    pub(crate) fn new(count: usize, gains: Vec<Arc<Gains>>) -> Best {
+        Best { count: count.max(1), gains, held: Arc::default() }
+    }
+}
+
+impl Collector for Best {
+    type Fruit = Vec<(Score, DocAddress)>;
+    type Child = InSegment;
+
+    fn for_segment(
+        &self,
+        ordinal: SegmentOrdinal,
+        _: &SegmentReader,
+    ) -> tantivy::Result<InSegment> {
+        let gains = Arc::clone(&self.gains[ordinal as usize]);
+        Ok(InSegment { ordinal, gains, count: self.count, held: Arc::clone(&self.held) })
+    }
+
+    fn requires_scoring(&self) -> bool {
+        true
+    }
+
+    /// As [`InSegment`] would, and skips what cannot be among the best.
+    fn collect_segment(
+        &self,
+        weight: &dyn Weight,
+        ordinal: u32,
+        segment: &SegmentReader,
+    ) -> tantivy::Result<()> {
+        let gains = &self.gains[ordinal as usize];
+        let most = gains.most() * (1.0 + ROUNDING);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bar = held.bar(self.count);
+        weight.for_each_pruning(bar / most, segment, &mut |doc, words| {
+            if segment.alive_bitset().is_none_or(|alive| alive.is_alive(doc)) {
+                let score = words * gains.of(doc);
+                if score > bar {
+                    held.add(self.count, score, DocAddress::new(ordinal, doc));
+                    bar = held.bar(self.count);
+                }
+            }
+            bar / most
+        })
+    }
+
+    fn merge_fruits(&self, _: Vec<()>) -> tantivy::Result<Self::Fruit> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let best = std::mem::take(&mut held.0).into_sorted_vec();
+        Ok(best.into_iter().map(|Reverse(Scored(score, Reverse(at)))| (score, at)).collect())
+    }
+}
+
+/// Collects page by page, for whoever cannot skip.
+pub(crate) struct InSegment {
+    ordinal: SegmentOrdinal,
+    gains: Arc<Gains>,
+    count: usize,
+    held: Arc<Mutex<Held>>,
+}
+
+impl SegmentCollector for InSegment {
+    type Fruit = ();
+
+    fn collect(&mut self, doc: DocId, words: Score) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let score = words * self.gains.of(doc);
+        if score > held.bar(self.count) {
+            held.add(self.count, score, DocAddress::new(self.ordinal, doc));
+        }
+    }
+
+    fn harvest(self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use tantivy::collector::Count;
+    use tidewatch_core::PageId;
+    use tidewatch_math::Draws;
+
+    use crate::{Document, Index, Popularity, Query};
+
+    const NOW_S: i64 = 1_800_000_000;
+    const PAGES: u32 = 3_000;
+
+    /// A page with words by Zipf's law, so that blocks of common words can be skipped.
+    fn page(number: u32, draws: &mut Draws) -> Document {
+        let mut word = || format!("w{}", (draws.uniform() * 6.0).exp() as u32);
+        Document {
+            page: PageId(number),
+            title: word(),
+            text: (0..30).map(|_| word() + " ").collect(),
+            changed_s: NOW_S - i64::from(number) * 1_000,
+            links: number % 50,
+            ..Document::default()
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_is_none_of_the_best() {
+        let dir = tempfile::tempdir().unwrap();
+        let index = Index::open(dir.path()).unwrap();
+        let mut writer = index.writer(0).unwrap();
+        let mut draws = Draws::of(1, "search.best", 0);
+        for number in 0..PAGES {
+            writer.put(&page(number, &mut draws)).unwrap();
+            if number % 700 == 0 {
+                writer.commit(0).unwrap();
+            }
+        }
+        (0..PAGES).step_by(7).for_each(|page| writer.remove(PageId(page)));
+        writer.commit(0).unwrap();
+        let searcher = index.searcher();
+        let mut clicks = Popularity::default();
+        (0..PAGES).step_by(90).for_each(|page| clicks.add(PageId(page), f64::from(page)));
+        searcher.set_popularity(clicks);
+        for query in ["w1", "w400", "w1 w2", "w2 w100", "\"w1 w1\"", "w1 -w2", "w1 lang:en"] {
+            let (engine, inner) = searcher.prepare(&Query::read(query), true);
+            for count in [1, 10, 100] {
+                let best = || searcher.best(&inner, count, NOW_S).unwrap();
+                let skipping = inner.search(&*engine, &best()).unwrap();
+                // Beside another collector nothing can be skipped.
+                let (all, total) = inner.search(&*engine, &(best(), Count)).unwrap();
+                assert_eq!(skipping, all, "{query}");
+                assert_eq!(all.len(), count.min(total), "{query}");
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What every page gains beside its words, ready for queries.
+//!
+//! A common word is on every second page, so that what is done for each page it is on has to be next
+//! to nothing: one number read from a list. Lists are made segment by segment when a query first
+//! needs them, four bytes a page, and again when clicks have become known or an hour has passed, in
+//! which news grow old by less than half a percent.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use tantivy::index::SegmentId;
+use tantivy::{DocId, Score, SegmentReader};
+use tidewatch_core::PageId;
+
+use crate::rank::{Popularity, Ranking};
+use crate::schema::{CHANGED, LINKS, PAGE};
+
+/// Seconds for which gains hold.
+const HOLD_S: u64 = 3_600;
+
+/// What the pages of one segment gain.
+pub(crate) struct Gains {
+    all: Vec<Score>,
+    most: Score,
+}
+
+impl Gains {
+    /// By how much the score of a page's words is multiplied.
+    pub(crate) fn of(&self, doc: DocId) -> Score {
+        self.all[doc as usize]
+    }
+
+    /// The most that any page gains.
+    pub(crate) const fn most(&self) -> Score {
+        self.most
+    }
+
+    fn new(
+        segment: &SegmentReader,
+        ranking: Ranking,
+        popularity: &Popularity,
+        now_s: i64,
+    ) -> tantivy::Result<Gains> {
+        let fields = segment.fast_fields();
+        let changed = fields.i64(CHANGED)?.first_or_default_col(0);
+        let links = fields.u64(LINKS)?.first_or_default_col(0);
+        let pages = fields.u64(PAGE)?.first_or_default_col(u64::MAX);
+        let gain = |doc| {
+            let clicks = popularity.of(PageId(pages.get_val(doc) as u32));
+            let age_s = (now_s - changed.get_val(doc)) as f32;
+            ranking.gain(age_s, links.get_val(doc) as f32, clicks)
+        };
+        let all: Vec<Score> = (0..segment.max_doc()).map(gain).collect();
+        let most = all.iter().copied().fold(0.0, Score::max);
+        Ok(Gains { all, most })
+    }
+}
+
+/// The gains of all segments. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct AllGains(Arc<Mutex<Made>>);
+
+#[derive(Default)]
+struct Made {
+    popularity: Arc<Popularity>,
+    at_s: i64,
+    segments: FxHashMap<SegmentId, Arc<Gains>>,
+}
+
+impl AllGains {
+    /// From now on by these clicks.
+    pub(crate) fn set_popularity(&self, popularity: Popularity) {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        made.popularity = Arc::new(popularity);
+        made.segments.clear();
+    }
+
+    /// Those of segments, in order, at a second of Unix time.
+    pub(crate) fn of(
+        &self,
+        segments: &[SegmentReader],
+        ranking: Ranking,
+        now_s: i64,
+    ) -> tantivy::Result<Vec<Arc<Gains>>> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.at_s.abs_diff(now_s) > HOLD_S {
+            made.segments.clear();
+            made.at_s = now_s;
+        }
+        let Made { popularity, at_s, segments: held } = &mut *made;
+        let mut all = Vec::with_capacity(segments.len());
+        for segment in segments {
+            let found = held.get(&segment.segment_id()).map(Arc::clone);
+            all.push(match found {
+                Some(gains) => gains,
+                None => Arc::new(Gains::new(segment, ranking, popularity, *at_s)?),
+            });
+        }
+        // Segments that have been merged into others are forgotten.
+        let ids = segments.iter().map(SegmentReader::segment_id);
+        *held = ids.zip(all.iter().map(Arc::clone)).collect();
+        Ok(all)
+    }
+}
