@@ -307,16 +307,15 @@ impl Copies {
         if copy.state & IN_PARTS != 0 {
             let [rate, limit, jump] = copy.curve.map(f64::from);
             let curve = DivergenceCurve::new(rate, limit, jump, copy.items);
-            let added =
-                self.hints.of(page, copy.host, copy.change_rate()).map_or(0.0, |hint| hint.added);
-            return Staling::Parts { curve, chance: f64::from(copy.chance) / 255.0, added };
+            let hints = self.hints.of(page, copy.host, copy.change_rate());
+            return Staling::Parts { curve, chance: f64::from(copy.chance) / 255.0, hints };
         }
         let [shape, rate, _] = copy.curve.map(f64::from);
         if let Some(hinted) = self.hints.of(page, copy.host, shape / rate) {
             return Staling::Hinted(hinted);
         }
         Lomax::uncertain_rate(shape, rate).map_or(
-            Staling::Parts { curve: DivergenceCurve::STATIC, chance: 0.0, added: 0.0 },
+            Staling::Parts { curve: DivergenceCurve::STATIC, chance: 0.0, hints: None },
             |curve| Staling::Whole(curve.into()),
         )
     }

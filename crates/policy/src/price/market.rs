@@ -25,7 +25,9 @@ const PRICES: (f64, f64) = (1e-15, 1e15);
 
 /// Fetches a second that all items together want at a price.
 pub fn demand(items: &[Value], price: f64) -> f64 {
-    let of = |items: &[Value]| items.iter().map(|item| item.demand(price)).sum::<f64>();
+    // One item of which nonsense is known must not decide the price of all.
+    let sound = |item: &Value| Some(item.demand(price)).filter(|demand| demand.is_finite());
+    let of = |items: &[Value]| items.iter().filter_map(sound).sum::<f64>();
     if items.len() <= CHUNK {
         return of(items);
     }
@@ -169,7 +171,9 @@ impl DemandCurve {
 mod tests {
     use super::*;
     use crate::allocate::{Objective, Pages, allocate};
-    use crate::law::Poisson;
+    use crate::law::{LossCurve as _, Poisson};
+    use crate::longevity::DivergenceCurve;
+    use crate::price::signals::Signalled;
     use crate::price::value::{Source, Staling};
     use tidewatch_math::Draws;
 
@@ -242,6 +246,30 @@ mod tests {
             assert!((nearby.at(price) / exact - 1.0).abs() < 0.02, "{price}");
         }
         assert!(!nearby.covers(1e-3) && nearby.nearest(1e-3) > 2.0);
+    }
+
+    /// Hints make fetches due, not demand: the price stays where it would be without.
+    #[test]
+    fn hints_and_nonsense_leave_the_price() {
+        let curve = DivergenceCurve::new(1e-6, 0.5, 0.0, 4);
+        let copy = |weight, added| {
+            let hints = Signalled { changes: 1e-6, recall: 0.5, noise: 1e-6, added };
+            let staling = Staling::Parts { curve, chance: 0.5, hints: Some(hints) };
+            Value::Refresh { weight, staling }
+        };
+        let mut items: Vec<Value> = (1..40).map(|n| copy(f64::from(n), 0.0)).collect();
+        let price = |items: &[Value]| clear(|price| demand(items, price), 1e-5, 1.0);
+        let before = price(&items);
+        items.iter_mut().step_by(2).for_each(|item| {
+            let Value::Refresh { weight, .. } = *item else { unreachable!("all are copies") };
+            let most = weight * 0.5 * curve.worth_limit();
+            assert!(copy(weight, 1e9).wait(before) <= 0.0 || most <= before, "due at once");
+            *item = copy(weight, 1e9);
+        });
+        items.push(copy(f64::INFINITY, 0.0));
+        items.push(copy(f64::NAN, 0.0));
+        assert!((price(&items) / before - 1.0).abs() < 1e-9);
+        assert!(Nearby::of(&items, 1.0, before).at(before).is_finite());
     }
 
     #[test]

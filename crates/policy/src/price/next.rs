@@ -72,23 +72,31 @@ impl Price {
     }
 
     /// The copy or source due next, with what it is worth. What was only to be looked at is put back to
-    /// when it is due.
+    /// when it is due; where too much of that comes before it, the first due of what was looked at.
     fn next_waiting(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, Time, PageId)> {
+        let mut first: Option<(Time, PageId)> = None;
         for _ in 0..LOOKS {
-            let ((due, _), page) = self.due.pop(now, gate)?;
+            let Some(((due, _), page)) = self.due.pop(now, gate) else { break };
             if self.places[page.index()] != Place::Due(due) {
                 continue;
             }
             let copy = self.copies.page(page);
             let (host, last) = (copy.host, copy.last().unwrap_or(now));
-            let (value, price) = (self.value(page), self.host_price(host));
-            let exact = self.due_time(page, last, value.wait(price));
+            let exact = self.due_time(page, last, self.value(page).wait(self.host_price(host)));
             if exact.is_some_and(|exact| exact <= due) {
-                let worth = value.worth(now.since(last).seconds(), price) * self.price() / price;
-                return Some((worth, due, page));
+                return Some((self.worth_now(page, now), due, page));
             }
             self.wait_until(page, host, exact);
+            first = exact.map(|exact| (exact, page)).into_iter().chain(first).min();
         }
-        None
+        first.map(|(due, page)| (self.worth_now(page, now), due, page))
+    }
+
+    /// What fetching a copy or source brings now, at the price of all.
+    fn worth_now(&self, page: PageId, now: Time) -> f64 {
+        let copy = self.copies.page(page);
+        let price = self.host_price(copy.host);
+        let elapsed = now.since(copy.last().unwrap_or(now)).seconds();
+        self.value(page).worth(elapsed, price) * self.price() / price
     }
 }

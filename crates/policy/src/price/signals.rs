@@ -17,11 +17,15 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, PageId};
-use tidewatch_math::roots::{Stop, bracket_upwards, solve};
+use tidewatch_math::roots::{Stop, bracket_upwards, newton};
 use tidewatch_math::special::poisson_tail;
 
 /// Hints that say less than this make no difference.
 const LEAST_RECALL: f64 = 0.01;
+/// A hint is believed to mean a change only if it does so once in so many times, about. Where nearly
+/// every hint is empty they come like a clock, and tell no more than one; and a page would see more
+/// of them before it is due than the sums have terms: ι/β = αι/ln(1 + rΔ/ν), 64 at αι = 3.
+const LEAST_PRECISION: f64 = 0.05;
 /// All changes but this share may be hinted at: none is sure to be.
 const MOST_RECALL: f64 = 0.99;
 /// Terms of the sums; what is beyond has a chance below 10⁻⁹ wherever hints say anything.
@@ -31,8 +35,8 @@ const PRIOR_VISITS: f64 = 2.0;
 /// What is assumed before anything was seen: half of the changes are told, and a hint a month is empty.
 const FIRST_RECALL: f64 = 0.5;
 const FIRST_NOISE: f64 = 1.0 / (30.0 * 86_400.0);
-/// Ages are found to this.
-const WIDTH: f64 = 1e-9;
+/// Ages are found to this: far finer than hints are known.
+const WIDTH: f64 = 1e-6;
 const DOUBLINGS: u32 = 96;
 
 /// How a page goes stale where changes are hinted at.
@@ -104,7 +108,14 @@ impl Signalled {
         let Ok(bracket) = bracket_upwards(missing, low, 2.0, DOUBLINGS) else {
             return f64::INFINITY;
         };
-        solve(missing, bracket, Stop::relative(WIDTH)).map_or(bracket.1, |root| root.x)
+        // V′ = αe^(−αι)ψ(ι).
+        let unseen = self.unseen();
+        let value_and_slope = |age: f64| {
+            let (time, fresh) = (self.time_to(age), (-unseen * age).exp());
+            (self.fresh_until(age) - fresh * time - worth, unseen * fresh * time)
+        };
+        newton(value_and_slope, bracket, bracket.0, Stop::relative(WIDTH))
+            .map_or(bracket.1, |root| root.x)
     }
 
     /// Share of the time stale if it is fetched whenever it is so old.
@@ -184,7 +195,7 @@ impl Hints {
             (recall, noise) = (recall + of_kind, noise + empty);
             trusted.push((kind as u8, of_kind, empty));
         }
-        if recall < LEAST_RECALL {
+        if recall < LEAST_RECALL || recall.min(1.0) * changes < LEAST_PRECISION * noise {
             return None;
         }
         let scale = (MOST_RECALL / recall).min(1.0);

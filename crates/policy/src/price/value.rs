@@ -31,8 +31,8 @@ pub enum Staling {
         curve: DivergenceCurve,
         /// Chance that it does.
         chance: f64,
-        /// Age that hints since the last fetch have added, seconds.
-        added: f64,
+        /// Where hints tell of some of the changes: what they say.
+        hints: Option<Signalled>,
     },
     /// Right or wrong as a whole, where hints tell of some of the changes.
     Hinted(Signalled),
@@ -42,7 +42,11 @@ impl Staling {
     fn worth(&self, elapsed: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.worth(elapsed),
-            Staling::Parts { curve, chance, added } => chance * curve.worth(elapsed + added),
+            Staling::Parts { curve, chance, hints } => {
+                let (pace, added) = unseen(*hints);
+                let slowed = curve.worth(pace * (elapsed + added)) / pace;
+                chance * slowed.min(curve.worth_limit())
+            }
             Staling::Hinted(page) => page.worth(elapsed),
         }
     }
@@ -50,18 +54,31 @@ impl Staling {
     fn elapsed_at(&self, worth: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.elapsed_at(worth),
-            Staling::Parts { curve, chance, added } => {
-                (curve.elapsed_at(worth / chance) - added).max(0.0)
-            }
+            Staling::Parts { hints, .. } => (self.age_at(worth) - unseen(*hints).1).max(0.0),
             Staling::Hinted(page) => (page.age_at(worth) - page.added).max(0.0),
         }
     }
 
-    /// By how much hints have made it older than the time that has passed.
-    fn added(&self) -> f64 {
+    /// The age, which hints add to, at which a fetch is worth so much; without hints the time since
+    /// the last.
+    fn age_at(&self, worth: f64) -> f64 {
         match self {
-            Staling::Whole(_) => 0.0,
-            Staling::Parts { added, .. } | Staling::Hinted(Signalled { added, .. }) => *added,
+            Staling::Whole(curve) => curve.elapsed_at(worth),
+            Staling::Parts { curve, chance, hints } => {
+                let (pace, worth) = (unseen(*hints).0, worth / chance);
+                let reachable = worth < curve.worth_limit();
+                if reachable { curve.elapsed_at(worth * pace) / pace } else { f64::INFINITY }
+            }
+            Staling::Hinted(page) => page.age_at(worth),
+        }
+    }
+
+    /// What hints say, where there are any.
+    const fn hints(&self) -> Option<Signalled> {
+        match self {
+            Staling::Whole(_) => None,
+            Staling::Parts { hints, .. } => *hints,
+            Staling::Hinted(page) => Some(*page),
         }
     }
 
@@ -78,7 +95,10 @@ impl Staling {
     pub fn stale(&self, elapsed: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.stale(elapsed),
-            Staling::Parts { curve, chance, added } => chance * curve.stale(elapsed + added),
+            Staling::Parts { curve, chance, hints } => {
+                let (pace, added) = unseen(*hints);
+                chance * curve.stale(pace * (elapsed + added))
+            }
             Staling::Hinted(page) => page.stale(elapsed),
         }
     }
@@ -95,6 +115,15 @@ impl Staling {
             Staling::Hinted(page) => page.stale_mean(gap),
         }
     }
+}
+
+/// How fast a page goes stale unseen, relative to all its changes, and what age hints have added.
+///
+/// A page of which a share r of the changes is hinted at diverges unseen as one that changes (1 − r)
+/// times as often, and a hint makes it older ([`Signalled`]), so that D(τ) becomes D((1 − r)ι) and
+/// U(τ) becomes U((1 − r)ι)/(1 − r), but never more than U(∞): the next hint ends what is lost.
+fn unseen(hints: Option<Signalled>) -> (f64, f64) {
+    hints.map_or((1.0, 0.0), |hints| (1.0 - hints.recall, hints.added))
 }
 
 /// A page watched for new links.
@@ -282,7 +311,7 @@ impl Value {
         match self {
             Value::Refresh { weight, staling } if *weight > 0.0 => {
                 let worth = price / weight;
-                if staling.added() > 0.0 {
+                if staling.hints().is_some() {
                     return 0.0;
                 }
                 (2.0 * worth).max((2.0 * worth / staling.first_slope()).sqrt())
@@ -292,15 +321,14 @@ impl Value {
         }
     }
 
-    /// Fetches a second at a price, those of the pages that a source reveals included.
+    /// Fetches a second at a price in the long run, those of the pages that a source reveals included.
+    /// A hint that has come makes one fetch due and says nothing of the next.
     pub fn demand(&self, price: f64) -> f64 {
         match self {
             Value::Once { .. } => 0.0,
-            Value::Refresh { weight, staling: Staling::Hinted(page) } => {
-                page.time_to(page.age_at(price / weight)).recip()
-            }
-            Value::Refresh { .. } => match self.not_before(price) {
-                soonest if soonest > CENTURY => soonest.recip(),
+            Value::Refresh { weight, staling } => match (self.not_before(price), staling.hints()) {
+                (soonest, _) if soonest > CENTURY => soonest.recip(),
+                (_, Some(hints)) => hints.time_to(staling.age_at(price / weight)).recip(),
                 _ => self.wait(price).recip(),
             },
             Value::Source(source) => {
@@ -336,6 +364,30 @@ mod tests {
             chance * (area - elapsed * surplus(elapsed))
         };
         source.arrivals * source.credit * source.values().iter().map(of).sum::<f64>()
+    }
+
+    /// Churn of the whole page is being right or wrong as a whole.
+    #[test]
+    fn hints_slow_divergence_as_they_slow_staleness() {
+        let page = Signalled { changes: 2e-6, recall: 0.7, noise: 1e-6, added: 0.0 };
+        let curve = DivergenceCurve::new(page.changes, 1.0, 0.0, 1);
+        for added in [0.0, page.per_hint()] {
+            let hints = Signalled { added, ..page };
+            let parts = Staling::Parts { curve, chance: 1.0, hints: Some(hints) };
+            for elapsed in [1e2, 1e5, 1e6] {
+                let (ours, theirs) = (parts.stale(elapsed), hints.stale(elapsed));
+                assert!((ours / theirs - 1.0).abs() < 1e-9, "{ours} {theirs}");
+            }
+            for worth in [1e-3, 1.0, 1e4, 4e5] {
+                let found = parts.worth(parts.elapsed_at(worth));
+                assert!(found >= worth * (1.0 - 1e-9), "{found} {worth}");
+            }
+            assert!(parts.elapsed_at(1.01 / page.changes) > f64::MAX, "no fetch is worth that");
+        }
+        // While no hint has come, both lose αι²/2 at first.
+        let parts = Staling::Parts { curve, chance: 1.0, hints: Some(page) };
+        let (ours, theirs) = (parts.worth(1e3), page.worth(1e3));
+        assert!((ours / theirs - 1.0).abs() < 0.01, "{ours} {theirs}");
     }
 
     proptest! {

@@ -31,32 +31,39 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         }))
 }
 
-/// How much of curve-fit's distance to fs-d one price closes.
+/// How much of curve-fit's distance to fs-d one price closes, both allowed the same.
 fn gap(curves: &[Curve]) -> (Table, String) {
     let of = |name: &str| curves.iter().find(|curve| curve.name == name).expect("it was run");
     let (fit, price, best) = (of("curve-fit"), of("price"), of("fs-d"));
     let mut table = Table::new([
-        Column::number("cost"),
+        Column::number("allowed"),
+        Column::number("curve-fit spends"),
+        Column::number("price spends"),
         Column::number("curve-fit"),
         Column::number("price").lowest(),
         Column::number("fs-d"),
         Column::number("gap closed"),
     ])
-    .caption("Mean divergence of copies, at equal cost; left out where one of them spends less.");
+    .caption(
+        "Cost spent, and mean divergence of copies, at equal budgets. A policy spends less than it \
+         may where it sees nothing to gain.",
+    );
     let (mut closed, mut worse) = (Vec::new(), Vec::new());
-    for cost in &COSTS {
-        let at = |curve: &Curve| curve.staleness_at(*cost);
-        let (Some(fit), Some(price), Some(best)) = (at(fit), at(price), at(best)) else { continue };
-        let part = (fit - price) / (fit - best);
+    // Every curve has one point a cost allowed, and who is allowed more spends more.
+    for (place, cost) in COSTS.iter().enumerate() {
+        let [fit, price, best] = [fit, price, best].map(|curve| curve.points[place]);
+        let part = (fit.staleness - price.staleness) / (fit.staleness - best.staleness);
         table.push([
             Cell::number(*cost, 2),
-            Cell::number(fit, 4),
-            Cell::number(price, 4),
-            Cell::number(best, 4),
+            Cell::number(fit.cost, 3),
+            Cell::number(price.cost, 3),
+            Cell::number(fit.staleness, 4),
+            Cell::number(price.staleness, 4),
+            Cell::number(best.staleness, 4),
             Cell::number(part, 2),
         ]);
         closed.push(part);
-        if price > fit {
+        if price.staleness > fit.staleness {
             worse.push(cost.to_string());
         }
     }
