@@ -21,6 +21,10 @@ pub(crate) struct ServeArgs {
     /// Another name under which the server is reached; may be given more than once.
     #[arg(long = "name", value_name = "NAME")]
     pub(crate) names: Vec<String>,
+    /// A proxy stands before the server and says in X-Forwarded-For who asks; else clients are told
+    /// apart by the addresses they connect from.
+    #[arg(long)]
+    pub(crate) proxied: bool,
 }
 
 impl ServeArgs {
@@ -59,6 +63,7 @@ impl Site {
         let options = Options {
             token: args.token()?,
             names: args.names.clone(),
+            is_proxied: args.proxied,
             search: search.as_ref().map(|s| (s.searcher.clone(), Arc::clone(&s.desk))),
             reports: Some(dir.join("reports")),
         };

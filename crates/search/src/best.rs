@@ -180,7 +180,9 @@ mod tests {
         let mut clicks = Popularity::default();
         (0..PAGES).step_by(90).for_each(|page| clicks.add(PageId(page), f64::from(page)));
         searcher.set_popularity(clicks);
-        for query in ["w1", "w400", "w1 w2", "w2 w100", "\"w1 w1\"", "w1 -w2", "w1 lang:en"] {
+        let several = ["\"w1 w1\" w2", "\"w1 w2\" \"w2 w1\"", "w3 \"w1 w2\" \"w2 w3\" -\"w4 w1\""];
+        let single = ["w1", "w400", "w1 w2", "w2 w100", "\"w1 w1\"", "w1 -w2", "w1 lang:en"];
+        for query in single.into_iter().chain(several) {
             let (engine, inner) = searcher.prepare(&Query::read(query), true);
             for count in [1, 10, 100] {
                 let best = || searcher.best(&inner, count, NOW_S).unwrap();

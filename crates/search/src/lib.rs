@@ -33,6 +33,7 @@ mod feeder;
 mod gains;
 mod index;
 mod indexer;
+mod phrase;
 mod query;
 mod rank;
 mod schema;

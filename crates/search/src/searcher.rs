@@ -5,8 +5,7 @@ use std::ops::Bound;
 use serde::Serialize;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::query::{
-    AllQuery, BooleanQuery, ConstScoreQuery, Occur, PhraseQuery, Query as Engine, RangeQuery,
-    TermQuery,
+    AllQuery, BooleanQuery, ConstScoreQuery, Occur, Query as Engine, RangeQuery, TermQuery,
 };
 use tantivy::schema::{IndexRecordOption, Value as _};
 use tantivy::{DocAddress, IndexReader, Score, TantivyDocument, Term};
@@ -14,6 +13,7 @@ use tidewatch_core::PageId;
 
 use crate::best::Best;
 use crate::gains::AllGains;
+use crate::phrase::Phrase;
 use crate::rank::{Popularity, Ranking};
 use crate::schema::{Fields, PAGE};
 use crate::snippet::Snippet;
@@ -261,7 +261,7 @@ impl Searcher {
         {
             return Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
         }
-        Box::new(PhraseQuery::new(terms))
+        Box::new(Phrase::new(terms))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Following a result.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Extension, Query as Fields, State};
@@ -11,6 +12,7 @@ use tidewatch_report::clean;
 use tidewatch_search::SearchError;
 use tidewatch_search::clicks::{BadTicket, Ticket};
 
+use crate::client;
 use crate::layout::{self, Part};
 use crate::net::Peer;
 use crate::shared::{Search, Shared, now_ms};
@@ -39,9 +41,8 @@ pub(crate) async fn go(
 ) -> Response {
     let Some(search) = shared.search.clone() else { return answer(Verdict::Forged) };
     let Fields(link) = fields.unwrap_or_default();
-    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-    let agent = agent.unwrap_or_default().to_owned();
-    let work = move || judge(&search, &link.t, &peer.ip().to_string(), &agent);
+    let address = client::address(peer, &headers, shared.is_proxied);
+    let work = move || judge(&search, &link.t, address);
     if let Ok(Ok(verdict)) = tokio::task::spawn_blocking(work).await {
         return answer(verdict);
     }
@@ -49,9 +50,9 @@ pub(crate) async fn go(
     layout::message(StatusCode::SERVICE_UNAVAILABLE, "That did not work", why)
 }
 
-fn judge(search: &Search, text: &str, address: &str, agent: &str) -> Result<Verdict, SearchError> {
+fn judge(search: &Search, text: &str, address: IpAddr) -> Result<Verdict, SearchError> {
     let now_ms = now_ms();
-    let client = search.desk.client(address, agent, now_ms / 1_000)?;
+    let client = search.desk.client(address, now_ms / 1_000)?;
     let url = |ticket: Ticket| -> Result<Option<String>, SearchError> {
         Ok(search.searcher.page(ticket.page)?.map(|page| page.url))
     };

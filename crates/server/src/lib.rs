@@ -22,6 +22,7 @@ pub mod ask;
 mod assets;
 mod board;
 mod click;
+mod client;
 mod dashboard;
 mod error;
 mod guard;
@@ -56,6 +57,8 @@ pub struct Options {
     pub token: Option<String>,
     /// Other names under which this server is reached.
     pub names: Vec<String>,
+    /// Whether a proxy stands before it, which says who asks.
+    pub is_proxied: bool,
     /// The index and the desk for clicks, where there is an index.
     pub search: Option<(Searcher, Arc<Desk>)>,
     /// Where reports lie that can be looked at.

@@ -1,5 +1,6 @@
 //! The search page: plain HTML, for a keyboard as well as for a finger.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Extension, Query as Fields, State};
@@ -11,6 +12,7 @@ use tidewatch_core::PageId;
 use tidewatch_report::clean;
 use tidewatch_search::{Found, Hit, MOST_QUERY_BYTES, Query, SearchError, Snippet};
 
+use crate::client;
 use crate::layout::{self, Part};
 use crate::net::Peer;
 use crate::shared::{Search, Shared, now_ms};
@@ -74,9 +76,8 @@ pub(crate) async fn results(
         return nothing_asked(&query);
     }
     let Ok(_turn) = Arc::clone(&search.turns).acquire_owned().await else { return no_index() };
-    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-    let agent = agent.unwrap_or_default().to_owned();
-    let work = move || Results::find(&search, query, asked.page(), &peer.ip().to_string(), &agent);
+    let address = client::address(peer, &headers, shared.is_proxied);
+    let work = move || Results::find(&search, query, asked.page(), address);
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(results)) => {
             let title = format!("{} · Tidewatch search", results.query.typed);
@@ -125,15 +126,14 @@ impl Results {
         search: &Search,
         query: Query,
         page: usize,
-        address: &str,
-        agent: &str,
+        address: IpAddr,
     ) -> Result<Results, SearchError> {
         let (began, now_ms) = (std::time::Instant::now(), now_ms());
         let now_s = now_ms / 1_000;
         let skip = page.saturating_mul(RESULTS);
         let found = search.searcher.search(&query, skip, RESULTS, now_s)?;
         let pages: Vec<PageId> = found.hits.iter().map(|hit| PageId(hit.page)).collect();
-        let client = search.desk.client(address, agent, now_s)?;
+        let client = search.desk.client(address, now_s)?;
         let first = u16::try_from(skip + 1).unwrap_or(u16::MAX);
         let links = search.desk.show(&query.typed, first, &pages, client, now_ms)?;
         let seconds = began.elapsed().as_secs_f64();

@@ -20,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) address: SocketAddr,
     pub(crate) token: Option<String>,
     pub(crate) names: Vec<String>,
+    pub(crate) is_proxied: bool,
     pub(crate) search: Option<Search>,
     pub(crate) reports: Option<PathBuf>,
     pub(crate) board: Board,
@@ -36,11 +37,11 @@ pub(crate) struct Search {
 
 impl Shared {
     pub(crate) fn new(options: Options, address: SocketAddr, asker: Asker) -> Shared {
-        let Options { token, names, search, reports } = options;
+        let Options { token, names, is_proxied, search, reports } = options;
         let turns = Arc::new(Semaphore::new(SEARCHES));
         let search = search.map(|(searcher, desk)| Search { searcher, desk, turns });
         let board = Board::default();
-        Shared { address, token, names, search, reports, board, asker }
+        Shared { address, token, names, is_proxied, search, reports, board, asker }
     }
 
     /// Whether only this machine reaches it.

@@ -20,7 +20,7 @@ fn args() -> DemoArgs {
         dir: None,
         ignore_clicks: false,
         json: false,
-        serve: ServeArgs { token_file: None, names: Vec::new() },
+        serve: ServeArgs { token_file: None, names: Vec::new(), proxied: false },
     }
 }
 

@@ -97,6 +97,15 @@ fn answer(job: &Job, now: Time) -> Report {
     }
 }
 
+/// The answer of a page that has moved.
+fn moved(job: &Job, to: CanonicalUrl, for_good: bool) -> Report {
+    let Job::Page { host, page, .. } = job else { panic!("only pages move") };
+    let (host, page, came) = (*host, *page, Came::Moved { to, for_good });
+    let status = Some(if for_good { 301 } else { 302 });
+    let (body_bytes, packed, unix_micros, took) = (0, None, START, TOOK);
+    Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took }
+}
+
 /// Runs a crawl until `end` and returns the pages reported stored, in order.
 fn run(crawl: &mut Crawl, begin: Time, end: Time) -> Vec<PageId> {
     run_on(crawl, begin, end, answer)
@@ -264,18 +273,39 @@ fn a_chain_of_redirects_without_end_is_left_after_ten() {
     let mut crawl = open(dir.path(), Time::ZERO);
     crawl.seed(&url(0, 0), Time::ZERO).unwrap();
     let onward = |job: &Job, now: Time| {
-        let Job::Page { host, page, url: from, .. } = job else { return answer(job, now) };
+        let Job::Page { url: from, .. } = job else { return answer(job, now) };
         let number: u32 = from.path().rsplit('/').next().unwrap().parse().unwrap();
-        let came = Came::Moved { to: url(0, number + 1), for_good: true };
-        let (host, page, status) = (*host, *page, Some(301));
-        let (body_bytes, packed, unix_micros, took) = (0, None, START, TOOK);
-        Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took }
+        moved(job, url(0, number + 1), true)
     };
     run_on(&mut crawl, Time::ZERO, seconds(60), onward);
     let tally = crawl.tally();
     assert_eq!(tally.reasons["redirect"], 10);
     assert!(tally.reasons["too-many-redirects"] >= 1, "{:?}", tally.reasons);
     assert_eq!(crawl.store().pages(), 11, "no more became known");
+}
+
+#[test]
+fn a_page_that_moved_for_good_leaves_the_collection() {
+    for for_good in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut crawl = open(dir.path(), Time::ZERO);
+        let (old, new) = (url(0, 0), url(0, PAGES - 1));
+        crawl.seed(&old, Time::ZERO).unwrap();
+        run(&mut crawl, Time::ZERO, seconds(30));
+        let is_held = |crawl: &Crawl, url: &CanonicalUrl| {
+            let page = crawl.store().page_of(url.as_str()).unwrap();
+            page.is_some_and(|page| crawl.store().tables().unwrap().copy(page).unwrap().is_some())
+        };
+        assert!(is_held(&crawl, &old));
+        let elsewhere = |job: &Job, now: Time| match job {
+            Job::Page { url, .. } if *url == old => moved(job, new.clone(), for_good),
+            _ => answer(job, now),
+        };
+        run_on(&mut crawl, seconds(30), seconds(600), elsewhere);
+        assert!(crawl.tally().reasons["redirect"] >= 1, "it was asked for again");
+        assert_eq!(is_held(&crawl, &old), !for_good);
+        assert!(is_held(&crawl, &new));
+    }
 }
 
 #[test]

@@ -117,7 +117,9 @@ const SHARK_INHERITED: f64 = 0.5;
 ///
 /// A link's words are those of its text and of the URL it leads to. Its context is
 /// 1 where its text is relevant, as in the paper, and its words otherwise, since
-/// the text around a link is not known here. The best of several parents counts.
+/// the text around a link is not known here. The best of several parents counts. A seed, which
+/// somebody chose for the search, inherits as from a relevant page: else nothing would lead on from
+/// seeds whose words are others, and links would be followed blindly.
 pub struct SharkSearch {
     scope: Scope,
     inherited: Vec<f64>,
@@ -138,9 +140,9 @@ impl Order for SharkSearch {
             Event::Asked(asked) => self.scope.ask(asked),
             Event::Discovered(found) => {
                 self.scope.meet(found.url);
-                self.inherited.push(0.0);
                 let context = self.scope.of(found.page);
                 let seed = f64::from(u8::from(found.via.is_none()));
+                self.inherited.push(seed);
                 self.potential.push(seed.max((1.0 - SHARK_INHERITED) * context));
             }
             Event::Held(seen) | Event::Fetched(seen) => {

@@ -1,5 +1,10 @@
 //! Who it was, for a day, without knowing who.
+//!
+//! Clients are told apart by their addresses alone: whatever else they send they can change with every
+//! request, and be as many as they like. Of an IPv6 address the first half counts, since one client
+//! has all of the rest.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use super::ticket::{Signer, hex, random, unhex, write_private};
@@ -38,12 +43,15 @@ impl Clients {
     }
 
     /// The number of a client today.
-    pub fn number(&mut self, address: &str, agent: &str, now_s: i64) -> Result<u64, SearchError> {
+    pub fn number(&mut self, address: IpAddr, now_s: i64) -> Result<u64, SearchError> {
         let day = now_s.div_euclid(DAY_S);
         if day != self.day {
             self.begin(day)?;
         }
-        Ok(self.salt.hash(&[address.as_bytes(), agent.as_bytes()]))
+        Ok(match address.to_canonical() {
+            IpAddr::V4(address) => self.salt.hash(&[b"4", &address.octets()]),
+            IpAddr::V6(address) => self.salt.hash(&[b"6", &address.octets()[..8]]),
+        })
     }
 }
 
@@ -56,15 +64,25 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("salt");
         let mut clients = Clients::open(&path, 0).unwrap();
-        let one = clients.number("10.0.0.1", "browser", 0).unwrap();
-        assert_eq!(clients.number("10.0.0.1", "browser", DAY_S - 1).unwrap(), one);
-        assert_ne!(clients.number("10.0.0.2", "browser", 0).unwrap(), one);
-        assert_ne!(clients.number("10.0.0.", "1browser", 0).unwrap(), one);
+        let home: IpAddr = "10.0.0.1".parse().unwrap();
+        let one = clients.number(home, 0).unwrap();
+        assert_eq!(clients.number(home, DAY_S - 1).unwrap(), one);
+        assert_ne!(clients.number("10.0.0.2".parse().unwrap(), 0).unwrap(), one);
         let mut again = Clients::open(&path, 5).unwrap();
-        assert_eq!(again.number("10.0.0.1", "browser", 5).unwrap(), one);
-        assert_ne!(again.number("10.0.0.1", "browser", DAY_S).unwrap(), one, "another day");
+        assert_eq!(again.number(home, 5).unwrap(), one);
+        assert_ne!(again.number(home, DAY_S).unwrap(), one, "another day");
         // The old salt is gone: the old number cannot be made again.
         let mut back = Clients::open(&path, 6).unwrap();
-        assert_ne!(back.number("10.0.0.1", "browser", 6).unwrap(), one);
+        assert_ne!(back.number(home, 6).unwrap(), one);
+    }
+
+    #[test]
+    fn one_client_cannot_be_many() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut clients = Clients::open(&dir.path().join("salt"), 0).unwrap();
+        let mut number = |text: &str| clients.number(text.parse().unwrap(), 0).unwrap();
+        assert_eq!(number("2001:db8:1:2::1"), number("2001:db8:1:2:a:b:c:d"));
+        assert_ne!(number("2001:db8:1:2::1"), number("2001:db8:1:3::1"));
+        assert_eq!(number("::ffff:10.0.0.1"), number("10.0.0.1"));
     }
 }

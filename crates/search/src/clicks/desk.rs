@@ -1,6 +1,7 @@
 //! Where results are shown and clicks come in.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -89,8 +90,8 @@ impl Desk {
     }
 
     /// The number of a client today.
-    pub fn client(&self, address: &str, agent: &str, now_s: i64) -> Result<u64, SearchError> {
-        self.state().clients.number(address, agent, now_s)
+    pub fn client(&self, address: IpAddr, now_s: i64) -> Result<u64, SearchError> {
+        self.state().clients.number(address, now_s)
     }
 
     /// Notes that results were shown, from the `first` place on, and gives a signed link for each.

@@ -63,6 +63,7 @@ impl Stage {
         let options = Options {
             token: Some(TOKEN.to_owned()),
             names: vec!["search.example".to_owned()],
+            is_proxied: false,
             search: Some((index.searcher(), Arc::clone(&desk))),
             reports: Some(dir.path().join("reports")),
         };
