@@ -32,7 +32,9 @@ const ENTRY: usize = 64;
 /// How the indexer does.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Health {
-    /// Pages put into the index.
+    /// Pages that can be found.
+    pub pages: u64,
+    /// Pages put into the index since the start.
     pub put: u64,
     /// Pages taken out.
     pub removed: u64,
@@ -67,7 +69,8 @@ impl Indexer {
         let up_to = if index.is_new() { 0 } else { writer.mark() };
         let (tasks, queue) = mpsc::sync_channel(QUEUE);
         let feeder = Feeder::new(tasks, dir, held, up_to);
-        let health = Arc::new(Mutex::new(Health::default()));
+        let pages = searcher.pages();
+        let health = Arc::new(Mutex::new(Health { pages, ..Health::default() }));
         let worker = Worker {
             writer,
             searcher: searcher.clone(),
@@ -217,7 +220,9 @@ impl Worker {
         }
         self.writer.commit(self.up_to)?;
         let took_s = oldest.map_or(0.0, |oldest| oldest.elapsed().as_secs_f64());
+        let pages = self.searcher.pages();
         self.note(|health| {
+            health.pages = pages;
             health.commits += 1;
             health.slowest_s = health.slowest_s.max(took_s);
         });

@@ -95,7 +95,7 @@ fn tiles(figures: &Figures) -> Markup {
             (tile("price", &status.price.map_or("—".into(), short), "clicks that the marginal fetch brings"))
             (tile("failures", &failures.to_string(), &format!("{} left out", tally.dropped.values().sum::<u64>())))
             @if let Some(index) = &figures.index {
-                (tile("indexed", &index.put.to_string(), &match &index.failed {
+                (tile("indexed", &index.pages.to_string(), &match &index.failed {
                     Some(why) => why.clone(),
                     None => format!("found within {:.1} s", index.slowest_s),
                 }))

@@ -120,11 +120,11 @@ fn pages_are_found_within_seconds_follow_their_changes_and_survive_the_loss_of_t
     assert_eq!(count(&indexer, "high"), 0);
     let health = finish(indexer, feeder);
     assert_eq!((health.put, health.wordless, health.unreadable), (4, 1, 0), "{health:?}");
-    assert_eq!(health.failed, None);
+    assert_eq!((health.pages, health.failed), (3, None));
     // While no indexer runs, one page goes and one comes.
     crawl.lose(old);
     let (indexer, mut feeder) = start(dir.path());
-    assert_eq!(count(&indexer, "water"), 2, "as it was");
+    assert_eq!((count(&indexer, "water"), indexer.health().pages), (2, 3), "as it was");
     feeder.feed(&crawl.store, &unix).unwrap();
     assert!(feeder.is_even());
     wait_for(&indexer, "water", 1);
