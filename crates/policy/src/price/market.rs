@@ -270,6 +270,8 @@ mod tests {
         items.push(copy(f64::NAN, 0.0));
         assert!((price(&items) / before - 1.0).abs() < 1e-9);
         assert!(Nearby::of(&items, 1.0, before).at(before).is_finite());
+        // What is never worth the price is never wanted, however many hints come.
+        assert!(copy(1.0, 0.0).demand(1e9) <= 0.0);
     }
 
     #[test]

@@ -76,6 +76,9 @@ impl Signalled {
 
     /// ψ: mean time from a fetch until the age is reached.
     pub fn time_to(&self, age: f64) -> f64 {
+        if age == f64::INFINITY {
+            return age;
+        }
         self.sum(age, self.hints(), 1.0) / self.hints()
     }
 

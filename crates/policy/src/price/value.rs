@@ -52,11 +52,8 @@ impl Staling {
     }
 
     fn elapsed_at(&self, worth: f64) -> f64 {
-        match self {
-            Staling::Whole(curve) => curve.elapsed_at(worth),
-            Staling::Parts { hints, .. } => (self.age_at(worth) - unseen(*hints).1).max(0.0),
-            Staling::Hinted(page) => (page.age_at(worth) - page.added).max(0.0),
-        }
+        let added = self.hints().map_or(0.0, |hints| hints.added);
+        (self.age_at(worth) - added).max(0.0)
     }
 
     /// The age, which hints add to, at which a fetch is worth so much; without hints the time since
