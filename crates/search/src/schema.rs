@@ -1,8 +1,9 @@
 //! The fields of the index.
 //!
-//! All words of a page stand in one field, those of its title and of links to it several times over:
-//! BM25 with weighted fields is BM25 of such a text [RZT04]. So every word has one list of pages,
-//! whose blocks can be skipped when none of their pages can be among the best.
+//! All words of a page stand in one field, those of links to it and of its address twice: BM25 with
+//! weighted fields is BM25 of such a text [RZT04]. So one list a word says which pages have it. Words
+//! of a title stand in a list of their own too: who knows a page looks for it by its title, and there
+//! a common word is rare.
 
 use tantivy::TantivyDocument;
 use tantivy::schema::{
@@ -18,8 +19,7 @@ pub(crate) const PAGE: &str = "page";
 pub(crate) const CHANGED: &str = "changed";
 pub(crate) const LINKS: &str = "links";
 
-/// How often a word counts: most in the title, then as others name the page and as its address does.
-const TITLE: usize = 4;
+/// How often a word counts as others name the page, and in its address.
 const ANCHORS: usize = 2;
 const ADDRESS: usize = 2;
 
@@ -53,7 +53,7 @@ pub(crate) fn schema() -> (Schema, Fields) {
         page: schema.add_u64_field(PAGE, INDEXED | FAST | STORED),
         url: schema.add_text_field("url", STORED),
         host: schema.add_text_field("host", STRING),
-        title: schema.add_text_field("title", STORED),
+        title: schema.add_text_field("title", words.clone().set_stored()),
         words: schema.add_text_field("words", words),
         language: schema.add_text_field("language", STRING | STORED),
         first_seen: schema.add_i64_field("first_seen", STORED),
@@ -76,7 +76,7 @@ impl Fields {
         row.add_text(self.title, title);
         let anchors = cut(&document.anchors, MOST_ANCHORS);
         let address = address_words(&document.url);
-        for (words, times) in [(title, TITLE), (anchors, ANCHORS), (address, ADDRESS)] {
+        for (words, times) in [(title, 1), (anchors, ANCHORS), (address, ADDRESS)] {
             (0..times).for_each(|_| row.add_text(self.words, words));
         }
         row.add_text(self.words, cut(&document.text, MOST_TEXT));

@@ -5,9 +5,10 @@ use std::ops::Bound;
 use serde::Serialize;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::query::{
-    AllQuery, BooleanQuery, ConstScoreQuery, Occur, Query as Engine, RangeQuery, TermQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query as Engine, RangeQuery,
+    TermQuery,
 };
-use tantivy::schema::{IndexRecordOption, Value as _};
+use tantivy::schema::{Field, IndexRecordOption, Value as _};
 use tantivy::{DocAddress, IndexReader, Score, TantivyDocument, Term};
 use tidewatch_core::PageId;
 
@@ -25,6 +26,8 @@ pub const MOST_RESULTS: usize = 200;
 const CANDIDATES: usize = 3;
 /// Share of two pages' smallest hashes that are common from which they say nearly the same.
 const NEAR: f64 = 0.75;
+/// What a word in the title adds, as a multiple of what it is worth there.
+const TITLE: Score = 4.0;
 
 /// A page that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -221,14 +224,19 @@ impl Searcher {
 
     fn engine_query(&self, query: &Query, all_words: bool) -> Box<dyn Engine> {
         let occur = if all_words { Occur::Must } else { Occur::Should };
-        let wanted = query.wanted.iter().map(|unit| (occur, self.unit(unit)));
+        let wanted = query.wanted.iter().map(|unit| (occur, unit_in(self.fields.words, unit)));
         let wanted: Vec<_> = wanted.collect();
         let mut clauses: Vec<(Occur, Box<dyn Engine>)> = match (wanted.is_empty(), all_words) {
             (true, _) => vec![(Occur::Must, Box::new(AllQuery))],
             (_, true) => wanted,
             (_, false) => vec![(Occur::Must, Box::new(BooleanQuery::new(wanted)))],
         };
-        let unwanted = query.unwanted.iter().map(|unit| (Occur::MustNot, self.unit(unit)));
+        clauses.extend(query.wanted.iter().map(|unit| -> (Occur, Box<dyn Engine>) {
+            let in_title = BoostQuery::new(unit_in(self.fields.title, unit), TITLE);
+            (Occur::Should, Box::new(in_title))
+        }));
+        let words = self.fields.words;
+        let unwanted = query.unwanted.iter().map(|unit| (Occur::MustNot, unit_in(words, unit)));
         clauses.extend(unwanted);
         clauses.extend(self.filters(query).map(|filter| (Occur::Must, filter)));
         Box::new(BooleanQuery::new(clauses))
@@ -251,18 +259,17 @@ impl Searcher {
         let filters = [host, language, dates].into_iter().flatten();
         filters.map(|filter| -> Box<dyn Engine> { Box::new(ConstScoreQuery::new(filter, 0.0)) })
     }
+}
 
-    /// A word or phrase.
-    fn unit(&self, unit: &[String]) -> Box<dyn Engine> {
-        let terms = unit.iter().map(|word| Term::from_field_text(self.fields.words, word));
-        let mut terms: Vec<Term> = terms.collect();
-        if terms.len() == 1
-            && let Some(term) = terms.pop()
-        {
-            return Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
-        }
-        Box::new(Phrase::new(terms))
+/// A word or phrase in a field.
+fn unit_in(field: Field, unit: &[String]) -> Box<dyn Engine> {
+    let mut terms: Vec<Term> = unit.iter().map(|word| Term::from_field_text(field, word)).collect();
+    if terms.len() == 1
+        && let Some(term) = terms.pop()
+    {
+        return Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
     }
+    Box::new(Phrase::new(terms))
 }
 
 /// Results that say different things.
