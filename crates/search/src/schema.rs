@@ -1,7 +1,7 @@
 //! The fields of the index.
 //!
 //! All words of a page stand in one field, those of links to it and of its address twice: BM25 with
-//! weighted fields is BM25 of such a text [RZT04]. So one list a word says which pages have it. Words
+//! weighted fields is BM25 of such a text `[RZT04]`. So one list a word says which pages have it. Words
 //! of a title stand in a list of their own too: who knows a page looks for it by its title, and there
 //! a common word is rare.
 

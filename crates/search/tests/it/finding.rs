@@ -75,6 +75,14 @@ fn words_phrases_and_exclusions() {
 }
 
 #[test]
+fn who_knows_a_title_finds_the_page() {
+    let said = "harbour plan ".repeat(10);
+    let mut pages: Vec<_> = (2..30).map(|n| page(n, "Other news", &said)).collect();
+    pages.push(page(1, "Harbour plan", "A decision at last."));
+    assert_eq!(Shelf::new(&pages).pages("harbour plan")[0], 1);
+}
+
+#[test]
 fn a_page_with_some_of_the_words_is_better_than_none() {
     let shelf = Shelf::new(&[page(1, "Tide", "noon"), page(2, "Moon", "midnight")]);
     let found = shelf.find("tide noon absent");
