@@ -12,8 +12,9 @@
 //!
 //! A page without anything to read has the identity [`EMPTY`] and an empty sketch.
 
+mod words;
+
 use memchr::memchr2;
-use memchr::memmem::Finder;
 use tidewatch_core::record::SKETCH_LEN;
 use tidewatch_core::sketch::Sketcher;
 use xxhash_rust::xxh3::xxh3_64;
@@ -21,6 +22,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::html::{Visitor, scan};
 use crate::noise;
 use crate::reading::{Reader, Reading, Scope};
+use words::{BASE, PADDING, each_word, mix};
 
 /// The identity of a page that says nothing.
 pub const EMPTY: u64 = 0;
@@ -114,15 +116,23 @@ impl Visitor for FragmentVisitor {
 struct Shingler {
     k: usize,
     block: String,
-    has_digit: bool,
     links: u64,
     identity: u64,
     words: usize,
     hashes: Vec<u64>,
+    places: Vec<Place>,
+    /// Words of the block that may be noise.
+    suspects: Vec<usize>,
     is_noise: Vec<bool>,
     sketcher: Sketcher,
-    /// Finds what a block without digits must have to tell an age: "an hour ago".
-    ago: Finder<'static>,
+}
+
+/// Where a word of the block stands, and where its hashes end.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: usize,
+    end: usize,
+    hashes_end: usize,
 }
 
 impl Shingler {
@@ -130,14 +140,14 @@ impl Shingler {
         Shingler {
             k: shingling.words.max(1),
             block: String::new(),
-            has_digit: false,
             links: 0,
             identity: EMPTY,
             words: 0,
             hashes: Vec::new(),
+            places: Vec::new(),
+            suspects: Vec::new(),
             is_noise: Vec::new(),
             sketcher: Sketcher::new(shingling.hashes),
-            ago: Finder::new(noise::AGO),
         }
     }
 
@@ -147,22 +157,36 @@ impl Shingler {
 
     /// Hashes the block's words, noise left out.
     fn hash_words(&mut self) {
-        self.hashes.clear();
-        let has_noise = self.has_digit || self.ago.find(self.block.as_bytes()).is_some();
         self.block.push_str(PADDING);
-        if has_noise {
-            let mut words = Vec::new();
-            each_word(&self.block, |word, _| words.push(word));
-            noise::mark(&words, &mut self.is_noise);
-            let kept = words.iter().zip(&self.is_noise).filter(|(_, noise)| !**noise);
-            kept.for_each(|(word, _)| push_word(word, &mut self.hashes));
-        } else {
-            let hashes = &mut self.hashes;
-            each_word(&self.block, |word, short| match short {
-                Some(packed) => hashes.push(hash_short(packed, word.len())),
-                None => push_word(word, hashes),
-            });
+        self.hashes.clear();
+        self.places.clear();
+        self.suspects.clear();
+        let Shingler { block, hashes, places, suspects, .. } = self;
+        each_word(block, |word| {
+            if word.is_suspect {
+                suspects.push(places.len());
+            }
+            word.push_hashes(hashes);
+            let (start, end) = (word.start, word.start + word.text.len());
+            places.push(Place { start, end, hashes_end: hashes.len() });
+        });
+        if !self.suspects.is_empty() {
+            self.drop_noise();
         }
+    }
+
+    fn drop_noise(&mut self) {
+        let words: Vec<&str> = self.places.iter().map(|p| &self.block[p.start..p.end]).collect();
+        noise::mark(&words, &self.suspects, &mut self.is_noise);
+        let (mut kept, mut from) = (0, 0);
+        for (place, &noise) in self.places.iter().zip(&self.is_noise) {
+            if !noise {
+                self.hashes.copy_within(from..place.hashes_end, kept);
+                kept += place.hashes_end - from;
+            }
+            from = place.hashes_end;
+        }
+        self.hashes.truncate(kept);
     }
 
     fn add_shingles(&mut self) {
@@ -187,7 +211,6 @@ impl Reader for Shingler {
     fn piece(&mut self, text: &str) {
         // Between tags there is mostly nothing but line breaks.
         let text = if self.block.is_empty() { text.trim_ascii_start() } else { text };
-        self.has_digit |= has_digit(text);
         if self.block.len() + text.len() <= LONGEST_BLOCK {
             self.block.push_str(text);
         } else {
@@ -215,7 +238,6 @@ impl Reader for Shingler {
             self.add_shingles();
         }
         self.block.clear();
-        self.has_digit = false;
         self.links = 0;
     }
 }
@@ -235,117 +257,10 @@ impl Shingler {
             let head = &text[..limit];
             let cut = head.rfind(char::is_whitespace).filter(|&at| at > 0).unwrap_or(limit);
             self.block.push_str(&text[..cut]);
-            self.has_digit |= has_digit(&text[..cut]);
             text = &text[cut..];
             self.end_block();
-            self.has_digit = text.bytes().take(LONGEST_BLOCK).any(|b| b.is_ascii_digit());
         }
     }
-}
-
-/// Odd and without pattern: multiplying by it loses nothing modulo 2⁶⁴.
-const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Spreads every bit over all (the finaliser of MurmurHash3).
-#[inline]
-fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    x ^ (x >> 33)
-}
-
-/// Bytes looked at together: enough for the compiler to look at them at once.
-const AT_ONCE: usize = 64;
-
-#[inline]
-fn has_digit(text: &str) -> bool {
-    let any = |bytes: &[u8]| bytes.iter().fold(false, |any, b| any | b.is_ascii_digit());
-    text.as_bytes().chunks(AT_ONCE).any(any)
-}
-
-/// What must follow a text for [`each_word`] to read it eight bytes at a time.
-const PADDING: &str = "        ";
-const EIGHT: usize = PADDING.len();
-const ONES: u64 = u64::from_le_bytes([1; EIGHT]);
-const TOP_BITS: u64 = ONES << 7;
-
-/// The eight bytes at `at` as one number, the first lowest.
-#[inline]
-fn load(bytes: &[u8], at: usize) -> u64 {
-    bytes[at..].first_chunk().map_or(0, |&eight: &[u8; EIGHT]| u64::from_le_bytes(eight))
-}
-
-/// How many bytes come before the first space or control character: 8 if there is none.
-/// (x − 33) borrows from a byte's top bit if it is below 33 and its own top bit is not set; the
-/// lowest such bit is never wrong.
-#[inline]
-fn length(eight: u64) -> usize {
-    let low = eight.wrapping_sub(ONES * 0x21) & !eight & TOP_BITS;
-    low.trailing_zeros() as usize / 8
-}
-
-/// The words of a text that ends in [`PADDING`]: between white space and control characters. A
-/// word of at most eight bytes, all ASCII, comes with them as a number.
-#[inline]
-fn each_word<'a>(text: &'a str, mut each: impl FnMut(&'a str, Option<u64>)) {
-    let bytes = text.as_bytes();
-    let end = bytes.len() - EIGHT;
-    let mut at = 0;
-    while at < end {
-        let start = at;
-        let first = load(bytes, at);
-        let mut step = length(first);
-        let packed = if step == 0 { 0 } else { first & (u64::MAX >> (64 - 8 * step)) };
-        let mut all = packed;
-        at += step;
-        while step == EIGHT {
-            let next = load(bytes, at);
-            step = length(next);
-            all |= if step == 0 { 0 } else { next & (u64::MAX >> (64 - 8 * step)) };
-            at += step;
-        }
-        let word = &text[start..at];
-        if all & TOP_BITS != 0 {
-            word.split_whitespace().for_each(|word| each(word, None));
-        } else if !word.is_empty() {
-            each(word, (word.len() <= EIGHT).then_some(packed));
-        }
-        at += 1;
-    }
-}
-
-/// The hash of a word, or of each character where the script sets no spaces.
-#[inline]
-fn push_word(word: &str, into: &mut Vec<u64>) {
-    if word.is_ascii() || !word.chars().any(stands_alone) {
-        into.push(hash(word.as_bytes()));
-        return;
-    }
-    let mut buffer = [0; 4];
-    into.extend(word.chars().map(|c| hash(c.encode_utf8(&mut buffer).as_bytes())));
-}
-
-#[inline]
-fn hash(word: &[u8]) -> u64 {
-    if word.len() > EIGHT {
-        return xxh3_64(word);
-    }
-    let mut padded = [0; EIGHT];
-    padded[..word.len()].copy_from_slice(word);
-    hash_short(u64::from_le_bytes(padded), word.len())
-}
-
-/// Up to eight bytes are one number, mixed, with their count kept apart: multiples of [`BASE`]
-/// differ in the top bit of some byte, which no two ASCII words do.
-#[inline]
-fn hash_short(packed: u64, len: usize) -> u64 {
-    mix(packed ^ BASE.wrapping_mul(len as u64))
-}
-
-/// Characters of scripts written without spaces: Thai, Lao, Burmese, Khmer, kana, Chinese.
-fn stands_alone(c: char) -> bool {
-    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
-        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
 }
 
 /// Where a link leads, without what changes from visit to visit: query, fragment, and the scrambled

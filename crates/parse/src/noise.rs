@@ -5,29 +5,30 @@
 //! told by their form and their neighbours, a word at a time; a date inside a sentence stays, since
 //! "last updated on 3 May" is worth knowing.
 
-/// Marks the words that are noise in `is_noise`, which gets one entry a word.
-pub(crate) fn mark(words: &[&str], is_noise: &mut Vec<bool>) {
+/// Marks the words that are noise in `is_noise`, which gets one entry a word. `suspects` are, in
+/// their order, at least the words with a digit and those that are [`AGO`]: all noise is one of
+/// these or beside one.
+pub(crate) fn mark(words: &[&str], suspects: &[usize], is_noise: &mut Vec<bool>) {
     is_noise.clear();
     is_noise.resize(words.len(), false);
-    let bare: Vec<&str> = words.iter().map(|word| bare(word)).collect();
-    if is_date_only(&bare) {
+    if is_date_only(words) {
         is_noise.fill(true);
         return;
     }
     let mut has_year = false;
-    for (i, &word) in bare.iter().enumerate() {
-        // All noise but ages has a digit in it or beside it.
-        if word.bytes().any(|b| b.is_ascii_digit()) {
+    for &i in suspects {
+        let word = bare(words[i]);
+        if word.eq_ignore_ascii_case(AGO) {
+            mark_age(words, i, is_noise);
+        } else if !word.is_empty() {
             is_noise[i] |= is_clock(word) || is_timestamp(word) || is_identifier(word);
-            mark_counter(&bare, i, is_noise);
+            mark_counter(words, i, is_noise);
             has_year |= word.len() >= 4;
-        } else if word.eq_ignore_ascii_case(AGO) {
-            mark_age(&bare, i, is_noise);
         }
     }
     let is_notice = |w: &&str| w.contains('©') || starts_with(w, "copyright") || **w == *"(c)";
     if has_year && words.iter().any(is_notice) {
-        mark_years(&bare, is_noise);
+        mark_years(words, suspects, is_noise);
     }
 }
 
@@ -41,8 +42,8 @@ fn bare(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// A block without digits may hold noise all the same if it has this: "an hour ago".
-pub(crate) const AGO: &str = "ago";
+/// What words without digits must have behind them to be noise all the same: "an hour ago".
+const AGO: &str = "ago";
 
 fn starts_with(word: &str, prefix: &str) -> bool {
     word.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
@@ -103,17 +104,17 @@ const UNITS: [&str; 26] = [
 ];
 
 /// "3 hours ago", "an hour ago", "3h ago": word `i` is "ago".
-fn mark_age(bare: &[&str], i: usize, is_noise: &mut [bool]) {
+fn mark_age(words: &[&str], i: usize, is_noise: &mut [bool]) {
     if i == 0 {
         return;
     }
-    let before = bare[i - 1];
+    let before = bare(words[i - 1]);
     let digits = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let is_short =
         !digits.is_empty() && is_number(digits) && is_any(&UNITS, &before[digits.len()..]);
     let is_long = i > 1
         && is_any(&UNITS, before)
-        && (is_number(bare[i - 2]) || is_any(&["a", "an", "one"], bare[i - 2]));
+        && (is_number(bare(words[i - 2])) || is_any(&["a", "an", "one"], bare(words[i - 2])));
     is_noise[i - 1] |= is_short || is_long;
     if is_long {
         is_noise[i - 2] = true;
@@ -148,23 +149,25 @@ const COUNTED: [&str; 24] = [
 ];
 
 /// "1,234 views" and "Views: 1,234": word `i` has the digits.
-fn mark_counter(bare: &[&str], i: usize, is_noise: &mut [bool]) {
-    let counts =
-        |j: Option<usize>| j.and_then(|j| bare.get(j)).is_some_and(|word| is_any(&COUNTED, word));
-    is_noise[i] |= is_number(bare[i]) && (counts(Some(i + 1)) || counts(i.checked_sub(1)));
+fn mark_counter(words: &[&str], i: usize, is_noise: &mut [bool]) {
+    let counts = |j: Option<usize>| {
+        j.and_then(|j| words.get(j)).is_some_and(|word| is_any(&COUNTED, bare(word)))
+    };
+    is_noise[i] |= is_number(bare(words[i])) && (counts(Some(i + 1)) || counts(i.checked_sub(1)));
 }
 
 /// Years of our time, alone or as a range.
-fn mark_years(bare: &[&str], is_noise: &mut [bool]) {
+fn mark_years(words: &[&str], suspects: &[usize], is_noise: &mut [bool]) {
     let is_year = |w: &str| {
         w.len() == 4
             && (w.starts_with("19") || w.starts_with("20"))
             && w.bytes().all(|b| b.is_ascii_digit())
     };
-    for (word, noise) in bare.iter().zip(is_noise) {
+    for &i in suspects {
+        let word = bare(words[i]);
         let mut years = word.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
-        let is_only_years = word.bytes().all(|b| b.is_ascii_digit() || !b.is_ascii_alphabetic());
-        *noise |= is_only_years && years.next().is_some_and(is_year) && years.all(is_year);
+        let is_only_years = word.bytes().all(|b| !b.is_ascii_alphabetic());
+        is_noise[i] |= is_only_years && years.next().is_some_and(is_year) && years.all(is_year);
     }
 }
 
@@ -183,13 +186,13 @@ const CALENDAR: &str = "january february march april may june july august septem
 const DATE_WORDS: usize = 8;
 
 /// Whether a block is a date or time and nothing else.
-fn is_date_only(bare: &[&str]) -> bool {
-    if bare.len() > DATE_WORDS {
+fn is_date_only(words: &[&str]) -> bool {
+    if words.len() > DATE_WORDS {
         return false;
     }
     let mut names_day = false;
     let mut numbers = 0;
-    for word in bare.iter().filter(|w| !w.is_empty()) {
+    for word in words.iter().map(|word| bare(word)).filter(|w| !w.is_empty()) {
         let is_calendar = is_calendar_word(word);
         let is_numeric = is_clock(word) || is_timestamp(word) || is_date_number(word);
         names_day |= is_calendar || is_clock(word) || word.len() >= 8 && is_numeric;
@@ -204,7 +207,28 @@ fn is_date_only(bare: &[&str]) -> bool {
     names_day && numbers > 0
 }
 
+/// For each first letter, the lengths of calendar words that begin with it, a bit each.
+const CALENDAR_LENGTHS: [u32; 32] = {
+    let (names, mut lengths) = (CALENDAR.as_bytes(), [0; 32]);
+    let (mut start, mut i) = (0, 0);
+    while i <= names.len() {
+        if i == names.len() || names[i] == b' ' {
+            if i > start {
+                lengths[(names[start] & 31) as usize] |= 1 << (i - start);
+            }
+            start = i + 1;
+        }
+        i += 1;
+    }
+    lengths
+};
+
 fn is_calendar_word(word: &str) -> bool {
+    let first = word.bytes().next().unwrap_or_default() & 31;
+    // Lower case may be a byte longer or shorter beyond ASCII, though not in these words.
+    if word.len() >= 32 || CALENDAR_LENGTHS[usize::from(first)] >> word.len() & 1 == 0 {
+        return false;
+    }
     let lower = word.to_lowercase();
     CALENDAR.split_ascii_whitespace().any(|name| name == lower)
 }
@@ -227,7 +251,8 @@ mod tests {
     fn kept(block: &str) -> String {
         let words: Vec<&str> = block.split_whitespace().collect();
         let mut is_noise = Vec::new();
-        mark(&words, &mut is_noise);
+        let all: Vec<usize> = (0..words.len()).collect();
+        mark(&words, &all, &mut is_noise);
         let kept = words.iter().zip(&is_noise).filter(|(_, noise)| !**noise).map(|(w, _)| *w);
         kept.collect::<Vec<_>>().join(" ")
     }
@@ -248,6 +273,8 @@ mod tests {
             ("2026-06-17T14:29:19+02:00 done", "done"),
             ("Monday, 16 November 2026", ""),
             ("16/11/2026", ""),
+            ("MÄRZ 3", ""),
+            ("1 Miércoles Dezember", ""),
             ("Wed Jun 17th 2026 at 14:29 UTC", ""),
         ] {
             assert_eq!(kept(block), rest, "{block}");

@@ -25,7 +25,7 @@ pub trait Reader {
     /// A piece of the current block's text, as [`Visitor::text`] gives it.
     fn piece(&mut self, text: &str);
 
-    /// A link begins in the current block, leading to `target` as written.
+    /// A link begins in the current block, leading to `target`.
     fn link(&mut self, _target: &str) {}
 
     /// The current block is over; it may have been empty.
@@ -104,7 +104,7 @@ impl<R: Reader> Visitor for Reading<R> {
             self.in_surroundings = reason == Some(Reason::Surroundings);
         } else if tag.name == names::A {
             if let Some(target) = tag.attribute("href") {
-                self.reader.link(target.raw());
+                self.reader.link(&target.value());
             }
         } else if tag.name == names::IMG {
             self.picture(tag);
@@ -213,6 +213,9 @@ fn by_style(value: &str) -> Option<Reason> {
 
 /// Looks at the parts of class names and ids: `cookie-banner`, `ConsentModal`, `onetrust-sdk`.
 fn by_words(value: &str) -> Option<Reason> {
+    if !may_name_consent(value) {
+        return None;
+    }
     value.split_ascii_whitespace().any(names_consent).then_some(Reason::Surroundings)
 }
 
@@ -242,13 +245,18 @@ const TELLING: [u32; 5] = [
     letters(b"usercentrics"),
 ];
 
-fn names_consent(class: &str) -> bool {
-    // No name is shorter than "gdpr-bar", and most classes of our time are.
-    if class.len() < "gdpr-bar".len() {
+/// No name is shorter than "gdpr-bar", and most have not the letters of any telling word.
+#[inline]
+fn may_name_consent(name: &str) -> bool {
+    if name.len() < "gdpr-bar".len() {
         return false;
     }
-    let has = letters(class.as_bytes());
-    if !TELLING.iter().any(|word| has & word == *word) {
+    let has = letters(name.as_bytes());
+    TELLING.iter().any(|word| has & word == *word)
+}
+
+fn names_consent(class: &str) -> bool {
+    if !may_name_consent(class) {
         return false;
     }
     let is_in = |list: &[&str], part: &str| list.iter().any(|w| w.eq_ignore_ascii_case(part));

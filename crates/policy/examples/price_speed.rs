@@ -11,8 +11,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 use tidewatch_core::{Content, HostId, PageId, Span, Time};
 use tidewatch_math::Draws;
+use tidewatch_policy::price::clearing::clear_to;
 use tidewatch_policy::price::copies::Copies;
-use tidewatch_policy::price::market::{clear_to, demand};
+use tidewatch_policy::price::market::demand;
 use tidewatch_policy::price::{Value, value::Staling};
 use tidewatch_policy::{Agenda, AlwaysOpen};
 

@@ -1,3 +1,4 @@
+use super::words::hash;
 use super::*;
 use proptest::prelude::*;
 use tidewatch_core::sketch::divergence;
@@ -110,24 +111,6 @@ fn alternating_versions_come_back_to_the_same() {
 }
 
 proptest! {
-    /// Eight bytes at a time finds the words that one character at a time does, and their hashes.
-    #[test]
-    fn words_are_found_eight_bytes_at_a_time(text in "[a-z ,\\t\\x01\u{a0}é\u{3000}]{0,80}") {
-        let slow: Vec<&str> = text
-            .split(|c: char| c.is_whitespace() || c.is_ascii_control())
-            .filter(|word| !word.is_empty())
-            .collect();
-        let padded = format!("{text}{PADDING}");
-        let mut fast = Vec::new();
-        each_word(&padded, |word, packed| {
-            if let Some(packed) = packed {
-                assert_eq!(hash_short(packed, word.len()), hash(word.as_bytes()));
-            }
-            fast.push(word);
-        });
-        prop_assert_eq!(fast, slow);
-    }
-
     /// Cutting text into pieces anywhere, as character references do, changes nothing.
     #[test]
     fn pieces_do_not_matter(text in "[a-z0-9 é]{0,60}", cut in 0usize..60) {

@@ -12,17 +12,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tidewatch_math::sum::Sum;
 
+use super::clearing::clear;
 use super::value::Value;
 
 /// Items a thread takes at a time; fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 1 << 12;
-/// Price is found to this relative width: far finer than demand is known.
-const WIDTH: f64 = 1e-10;
-/// Halvings of ln ω that suffice for any bracket at that width.
-const HALVINGS: usize = 64;
-/// Prices from 10⁻¹⁵ to 10¹⁵ clicks: more than any item can bring, less than any can be worth.
-const PRICES: (f64, f64) = (1e-15, 1e15);
-
 /// Fetches a second that all items together want at a price.
 pub fn demand(items: &[Value], price: f64) -> f64 {
     // One item of which nonsense is known must not decide the price of all.
@@ -33,51 +27,6 @@ pub fn demand(items: &[Value], price: f64) -> f64 {
     }
     let parts: Vec<f64> = items.par_chunks(CHUNK).map(of).collect();
     parts.into_iter().collect::<Sum>().value()
-}
-
-/// The price at which a falling demand meets the budget, at or just above where it does. `near` is
-/// where to look first. Zero where even for nothing less is wanted; without a budget the largest price.
-pub fn clear(demand: impl Fn(f64) -> f64, budget: f64, near: f64) -> f64 {
-    clear_to(WIDTH, demand, budget, near)
-}
-
-/// The same, to a relative width.
-pub fn clear_to(width: f64, demand: impl Fn(f64) -> f64, budget: f64, near: f64) -> f64 {
-    if budget.is_nan() || budget <= 0.0 {
-        return PRICES.1;
-    }
-    let is_too_low = |price: f64| demand(price) > budget;
-    let start = if near > 0.0 { near.clamp(PRICES.0, PRICES.1) } else { 1.0 };
-    let (mut low, mut high) = (start, start);
-    let mut factor = 1.25;
-    if is_too_low(start) {
-        while is_too_low(high) {
-            if high >= PRICES.1 {
-                return PRICES.1;
-            }
-            low = high;
-            high = (high * factor).min(PRICES.1);
-            factor *= factor;
-        }
-    } else {
-        while !is_too_low(low) {
-            if low <= PRICES.0 {
-                return 0.0;
-            }
-            high = low;
-            low = (low / factor).max(PRICES.0);
-            factor *= factor;
-        }
-    }
-    let (mut low, mut high) = (low.ln(), high.ln());
-    for _ in 0..HALVINGS {
-        if high - low <= width {
-            break;
-        }
-        let middle = 0.5 * (low + high);
-        if is_too_low(middle.exp()) { low = middle } else { high = middle }
-    }
-    high.exp()
 }
 
 /// Demand of many items at prices about one, for those whose demand moves slowly.
@@ -173,6 +122,7 @@ mod tests {
     use crate::allocate::{Objective, Pages, allocate};
     use crate::law::{LossCurve as _, Poisson};
     use crate::longevity::DivergenceCurve;
+    use crate::price::clearing::PRICES;
     use crate::price::signals::Signalled;
     use crate::price::value::{Source, Staling};
     use tidewatch_math::Draws;

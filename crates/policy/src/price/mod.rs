@@ -13,6 +13,7 @@
 //! bring, each page by itself ([`predict`]). [`Price`] puts items in the order in which they reach the
 //! price (`next.rs`; `plan.rs` finds both anew), and [`why`] tells what decided.
 
+pub mod clearing;
 pub mod control;
 pub mod copies;
 pub mod hosts;

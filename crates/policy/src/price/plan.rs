@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 use tidewatch_core::{HostId, PageId, Span, Time};
 
-use super::market::{Nearby, clear_to, demand};
+use super::clearing::clear_to;
+use super::market::{Nearby, demand};
 use super::news::NO_SOURCE;
 use super::policy::{LEAST, OUTGROWN, Place, Price, SOLVED};
 use super::value::Value;

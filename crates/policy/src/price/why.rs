@@ -2,7 +2,8 @@
 
 use tidewatch_core::{FetchKind, PageId, Time};
 
-use super::market::{clear_to, demand};
+use super::clearing::clear_to;
+use super::market::demand;
 use super::news::NO_SOURCE;
 use super::policy::{ATTEMPTS, LEAST, Price, SOLVED};
 use super::value::Value;

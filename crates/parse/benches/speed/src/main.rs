@@ -1,17 +1,18 @@
 //! How much does it cost to know what a page says, beside walking it at all?
 //!
 //! Measures, on every `.html` file of a folder: decoding; a bare scan that counts tags and text; the
-//! scan that makes identity and sketch. Prints megabytes a second and the ratio to the bare scan,
-//! with and without decoding. Best of several rounds, since other work on the machine only slows.
+//! scan that makes identity and sketch; and, as a peer, `lol_html` counting the same. Prints megabytes
+//! a second and the ratios. Best of several rounds, since other work on the machine only slows.
 //!
-//! `cargo run --release -p tidewatch-parse --example fragments_speed -- FOLDER`
+//! `cargo run --release --manifest-path crates/parse/benches/speed/Cargo.toml -- FOLDER`
 
-#![allow(clippy::print_stdout, reason = "its output is the result")]
-
+use std::cell::Cell;
 use std::hint::black_box;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Instant;
 
+use lol_html::{HtmlRewriter, Settings, element, text};
 use tidewatch_parse::charset::decode;
 use tidewatch_parse::fragments::{Shingling, fragments};
 use tidewatch_parse::html::{Tag, Visitor, scan};
@@ -48,19 +49,43 @@ fn main() -> std::io::Result<()> {
         count.tags + count.text
     });
     let full = best(|| decoded.iter().map(|p| fragments(p, Shingling::default()).words).sum());
+    let peer = best(|| decoded.iter().map(|page| count_with_lol_html(page)).sum());
     let rows = [
         ("decode", reading),
         ("bare scan", bare),
         ("fragments", full),
         ("decode + bare scan", reading + bare),
         ("decode + fragments", reading + full),
+        ("lol_html, counting", peer),
     ];
     for (name, seconds) in rows {
         println!("{name:20} {:7.0} MB/s", bytes as f64 / 1e6 / seconds);
     }
     println!("fragments / bare scan              {:.2}", full / bare);
     println!("the same with decoding, from bytes {:.2}", (reading + full) / (reading + bare));
+    println!("fragments / lol_html counting      {:.2}", full / peer);
     Ok(())
+}
+
+/// What [`Count`] counts, by a streaming parser in wide use.
+fn count_with_lol_html(page: &str) -> usize {
+    let count = Rc::new(Cell::new(0));
+    let add = |more: usize, to: &Cell<usize>| to.set(to.get() + more);
+    let (tags, letters) = (Rc::clone(&count), Rc::clone(&count));
+    let tag = element!("*", move |tag| {
+        add(1 + tag.attributes().len(), &tags);
+        Ok(())
+    });
+    let text = text!("*", move |text| {
+        add(text.as_str().len(), &letters);
+        Ok(())
+    });
+    let settings = Settings::new()
+        .append_element_content_handler(tag)
+        .append_element_content_handler(text);
+    let mut parser = HtmlRewriter::new(settings, |_: &[u8]| {});
+    let read = parser.write(page.as_bytes()).and_then(|()| parser.end());
+    read.map_or(0, |()| count.get())
 }
 
 fn best(work: impl Fn() -> usize) -> f64 {

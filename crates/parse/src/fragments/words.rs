@@ -1,0 +1,218 @@
+//! Where are a block's words, and what are their hashes? Eight bytes at a time.
+//!
+//! Words stand between white space and control characters. In scripts written without spaces each
+//! character counts as one. A word that may be noise (it has a digit, or is "ago") is *suspect*: only
+//! these and their neighbours are looked at again ([`crate::noise`]).
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What must follow a text for [`each_word`] to read it eight bytes at a time.
+pub(super) const PADDING: &str = "        ";
+const EIGHT: usize = PADDING.len();
+const ONES: u64 = u64::from_le_bytes([1; EIGHT]);
+const TOP_BITS: u64 = ONES << 7;
+/// Odd and without pattern: multiplying by it loses nothing modulo 2⁶⁴.
+pub(super) const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A word of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word<'a> {
+    pub(super) start: usize,
+    pub(super) text: &'a str,
+    pub(super) is_suspect: bool,
+    /// Its hash, if it is all ASCII.
+    hash: Option<u64>,
+}
+
+impl Word<'_> {
+    /// Adds the hash of the word, or of each character where the script sets no spaces.
+    #[inline]
+    pub(super) fn push_hashes(&self, into: &mut Vec<u64>) {
+        match self.hash {
+            Some(hash) => into.push(hash),
+            None => push_characters(self.text, into),
+        }
+    }
+}
+
+fn push_characters(word: &str, into: &mut Vec<u64>) {
+    if !word.chars().any(stands_alone) {
+        into.push(hash(word.as_bytes()));
+        return;
+    }
+    let mut buffer = [0; 4];
+    into.extend(word.chars().map(|c| hash(c.encode_utf8(&mut buffer).as_bytes())));
+}
+
+/// Characters of scripts written without spaces: Thai, Lao, Burmese, Khmer, kana, Chinese.
+fn stands_alone(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// The words of a text that ends in [`PADDING`].
+#[inline]
+pub(super) fn each_word<'a>(text: &'a str, mut each: impl FnMut(Word<'a>)) {
+    let bytes = text.as_bytes();
+    let end = bytes.len().saturating_sub(EIGHT);
+    let mut at = 0;
+    while at < end {
+        let start = at;
+        let first = load(bytes, at);
+        let mut step = length(first);
+        let head = lowest(first, step);
+        // Every byte of the word, laid over one another: enough to know that all are ASCII.
+        let mut all = head;
+        let mut is_suspect = has_digit(head) || begins_ago(head);
+        at += step;
+        while step == EIGHT {
+            let next = load(bytes, at);
+            step = length(next);
+            let part = lowest(next, step);
+            all |= part;
+            is_suspect |= has_digit(part);
+            at += step;
+        }
+        if all & TOP_BITS != 0 {
+            each_part(text, start, at, is_suspect, &mut each);
+        } else if at > start {
+            let hash = Some(hash_loaded(bytes, start, at, head));
+            each(Word { start, text: &text[start..at], is_suspect, hash });
+        }
+        at += 1;
+    }
+}
+
+/// Beyond ASCII there is more white space than bytes tell.
+fn each_part<'a>(
+    text: &'a str,
+    start: usize,
+    end: usize,
+    is_suspect: bool,
+    each: &mut impl FnMut(Word<'a>),
+) {
+    for part in text[start..end].split_whitespace() {
+        let start = part.as_ptr() as usize - text.as_ptr() as usize;
+        each(Word { start, text: part, is_suspect, hash: None });
+    }
+}
+
+/// The eight bytes at `at` as one number, the first lowest.
+#[inline]
+fn load(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().map_or(0, |&eight: &[u8; EIGHT]| u64::from_le_bytes(eight))
+}
+
+/// The lowest `count` bytes of eight, the others 0.
+#[inline]
+fn lowest(eight: u64, count: usize) -> u64 {
+    if count == 0 { 0 } else { eight & (u64::MAX >> (64 - 8 * count)) }
+}
+
+/// The top bit of bytes below `limit`, at most 128. x − limit borrows from a byte's top bit if the
+/// byte is below it and its own top bit is not set; a borrow can mark a byte wrongly, but only above
+/// one marked rightly.
+#[inline]
+fn below(eight: u64, limit: u64) -> u64 {
+    eight.wrapping_sub(ONES * limit) & !eight & TOP_BITS
+}
+
+/// How many bytes come before the first space or control character: 8 if there is none.
+#[inline]
+fn length(eight: u64) -> usize {
+    below(eight, 0x21).trailing_zeros() as usize / 8
+}
+
+#[inline]
+fn has_digit(eight: u64) -> bool {
+    below(eight ^ (ONES * u64::from(b'0')), 10) != 0
+}
+
+/// Whether it begins like "ago", in any case.
+#[inline]
+fn begins_ago(eight: u64) -> bool {
+    (eight | 0x20_20_20) & 0xff_ff_ff == u64::from_le_bytes(*b"ago\0\0\0\0\0")
+}
+
+/// Spreads every bit over all (the finaliser of MurmurHash3).
+#[inline]
+pub(super) fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ (x >> 33)
+}
+
+/// The hash of the word from `start` to `end`, of which `head` are the first eight bytes or all.
+#[inline]
+fn hash_loaded(bytes: &[u8], start: usize, end: usize, head: u64) -> u64 {
+    match end - start {
+        ..=EIGHT => mix(head ^ BASE),
+        len @ ..=16 => hash_two(head, load(bytes, end - EIGHT), len),
+        _ => xxh3_64(&bytes[start..end]),
+    }
+}
+
+/// Up to eight bytes are one number, mixed; none of them is 0, so that it tells their count too. Up
+/// to sixteen are two numbers that may overlap.
+#[inline]
+fn hash_two(head: u64, tail: u64, len: usize) -> u64 {
+    mix(head ^ mix(tail ^ BASE.wrapping_mul(len as u64)))
+}
+
+/// The hash of a word, wherever it stands.
+pub(super) fn hash(word: &[u8]) -> u64 {
+    let mut padded = [0; EIGHT];
+    let head = word.len().min(EIGHT);
+    padded[..head].copy_from_slice(&word[..head]);
+    hash_loaded(word, 0, word.len(), u64::from_le_bytes(padded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Finds the words that one character at a time does, their hashes and what is suspect.
+        #[test]
+        fn words_are_found_eight_bytes_at_a_time(text in "[a-z ,\\t\\x01\u{a0}é\u{3000}019/:]{0,80}") {
+            let slow: Vec<&str> = text
+                .split(|c: char| c.is_whitespace() || c.is_ascii_control())
+                .filter(|word| !word.is_empty())
+                .collect();
+            let padded = format!("{text}{PADDING}");
+            let mut fast = Vec::new();
+            each_word(&padded, |word| {
+                assert_eq!(&padded[word.start..word.start + word.text.len()], word.text);
+                let has_digit = word.text.bytes().any(|b| b.is_ascii_digit());
+                assert!(word.is_suspect || !has_digit, "{}", word.text);
+                if let Some(found) = word.hash {
+                    assert_eq!(found, hash(word.text.as_bytes()));
+                    let is_suspect = has_digit || word.text.starts_with("ago");
+                    assert_eq!(word.is_suspect, is_suspect, "{}", word.text);
+                }
+                fast.push(word.text);
+            });
+            prop_assert_eq!(fast, slow);
+        }
+
+        /// Any change of a short or middling word changes its hash, as far as can be tried.
+        #[test]
+        fn words_of_all_lengths_are_told_apart(a in "[a-c]{1,20}", b in "[a-c]{1,20}") {
+            prop_assert_eq!(hash(a.as_bytes()) == hash(b.as_bytes()), a == b);
+        }
+    }
+
+    #[test]
+    fn ages_are_suspect_in_any_case() {
+        let suspects = |text: &str| {
+            let mut found = Vec::new();
+            let padded = format!("{text}{PADDING}");
+            each_word(&padded, |word| {
+                found.extend(word.is_suspect.then(|| word.text.to_owned()));
+            });
+            found.join(" ")
+        };
+        assert_eq!(suspects("a day ago, AGO. go aga lag0 ag"), "ago, AGO. lag0");
+    }
+}
