@@ -6,10 +6,13 @@
 //! detector's true figures on sites never seen may be lower.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use rayon::prelude::*;
 use tidewatch_parse::charset::decode;
-use tidewatch_parse::fragments::{Fragments, Shingling, fragments};
+use tidewatch_parse::fragments::{Shingling, fragments};
+use tidewatch_parse::html::scan;
+use tidewatch_parse::reading::{Reader, Reading, Scope};
 use tidewatch_report::{Cell, Column, Report, Table};
 
 use super::Setup;
@@ -84,20 +87,29 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
     };
     (setup.say)("reading the pairs");
     let set = html_pairs::read(folder)?;
-    let read: HashMap<&str, Fragments> = set
+    let read: HashMap<&str, [u64; 2]> = set
         .pages
         .par_iter()
         .map(|(name, body)| {
-            (name.as_str(), fragments(&decode(body, None).text, Shingling::default()))
+            let text = decode(body, None).text;
+            (name.as_str(), [all_words(&text), fragments(&text, Shingling::default()).identity])
         })
         .collect();
     let bytes = |pair: &Pair| set.pages[&pair.files[0]] != set.pages[&pair.files[1]];
-    let text = |pair: &Pair| {
-        let [old, new] = [0, 1].map(|i| read[pair.files[i].as_str()].identity);
+    let differ = |pair: &Pair, by: usize| {
+        let [old, new] = [0, 1].map(|i| read[pair.files[i].as_str()][by]);
         old != new
     };
-    let table = table(&set.pairs, &[("byte hash", &bytes), ("reader-visible identity", &text)]);
+    let words = |pair: &Pair| differ(pair, 0);
+    let text = |pair: &Pair| differ(pair, 1);
+    let detectors: [(&str, Detector<'_>); 3] = [
+        ("byte hash", &bytes),
+        ("all words and links", &words),
+        ("reader-visible identity", &text),
+    ];
+    let table = table(&set.pairs, &detectors);
     let all = tally(&set.pairs, &text, |_| true);
+    let most = tally(&set.pairs, &words, |_| true);
     Ok(Report::new("Changes that a reader would see")
         .lead(format!(
             "On {} pairs of snapshots whose bytes differ, the identity of what a reader sees finds \
@@ -113,10 +125,47 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
                  false-alarm rate. Labels follow an extraction to Markdown by hand-made rules, which \
                  records link targets, e-mail addresses scrambled anew at every visit, copyright \
                  years and \"updated 2 months ago\" as changes of the text: a reader-visible identity \
-                 misses those on purpose.",
-                100.0 * NATURAL
+                 misses those on purpose. In {} of the {} pairs that are labelled as meaningful no word \
+                 and no link of the page differs, neither shown nor left out: the rules of the archive \
+                 must have changed, or a word became bold. So {:.2} is the most that any identity of what is \
+                 written can recall here, and comparing everything gets it at a precision of {:.2}.",
+                100.0 * NATURAL,
+                most.missed,
+                most.hit + most.missed,
+                most.recall(),
+                most.precision(),
             ));
         }))
+}
+
+/// A hash of every word and link of a page, surroundings and ticking clocks too: the most that can be
+/// seen in what is written.
+fn all_words(html: &str) -> u64 {
+    let mut reading = Reading::new(AllWords::default(), Scope::Everything);
+    scan(html, &mut reading);
+    reading.reader.end_block();
+    reading.reader.hasher.finish()
+}
+
+#[derive(Default)]
+struct AllWords {
+    block: String,
+    hasher: DefaultHasher,
+}
+
+impl Reader for AllWords {
+    fn piece(&mut self, text: &str) {
+        self.block.push_str(text);
+    }
+
+    fn link(&mut self, target: &str) {
+        target.hash(&mut self.hasher);
+    }
+
+    fn end_block(&mut self) {
+        self.block.split_whitespace().for_each(|word| word.hash(&mut self.hasher));
+        self.block.clear();
+    }
 }
 
 type Detector<'a> = &'a dyn Fn(&Pair) -> bool;
