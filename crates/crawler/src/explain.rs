@@ -83,7 +83,7 @@ fn state(kind: FetchKind, since: &str) -> String {
 /// What it is taken to bring, and why.
 fn worth(why: &Why, now: Time) -> String {
     match &why.value {
-        Value::Refresh { weight, staling } => {
+        Value::Refresh { weight, size, staling } => {
             let (changes, visits) = why.history;
             let seen = match visits {
                 0 => "It was seen once, so nothing is known of its changes yet.".to_owned(),
@@ -91,8 +91,13 @@ fn worth(why: &Why, now: Time) -> String {
                 1 => "One further visit saw no change.".to_owned(),
                 _ => format!("Of {visits} further visits {changes} saw a change."),
             };
+            let part = if *size < 1.0 {
+                format!(" A change touches about {:.0}% of it.", 100.0 * size)
+            } else {
+                String::new()
+            };
             format!(
-                "Readers click it {} times a week, by what the log and its links say. {seen} {}",
+                "Readers click it {} times a week, by what the log and its links say. {seen} {}{part}",
                 brief(weight * 604_800.0),
                 ageing(staling, now.since(why.since).seconds())
             )
@@ -150,12 +155,6 @@ fn ageing(staling: &Staling, age: f64) -> String {
                  chance of {stale:.0}%."
             )
         }
-        Staling::Parts { curve, chance, .. } => format!(
-            "It goes stale in parts: of a share of {:.0}%, with a chance of {:.0}% that it changes at \
-             all; by now about {stale:.0}% of it is out of date.",
-            100.0 * curve.limit(),
-            100.0 * chance
-        ),
         Staling::Hinted(page) => format!(
             "It is taken to change about every {}, and {:.0}% of the changes on this host are hinted \
              at; with the hints since the last visit it has changed with a chance of {stale:.0}%.",
@@ -192,12 +191,11 @@ fn brief(number: f64) -> String {
 /// The answer for programs.
 pub fn why_json(why: &Why, url: &str, now: Time) -> Json {
     let value = match &why.value {
-        Value::Refresh { weight, staling } => json!({
+        Value::Refresh { weight, size, staling } => json!({
             "clicks_per_s": weight,
-            "stale": staling.stale(now.since(why.since).seconds()),
+            "stale": size * staling.stale(now.since(why.since).seconds()),
             "curve": match staling {
                 Staling::Whole(_) => "whole",
-                Staling::Parts { .. } => "parts",
                 Staling::Hinted(_) => "hinted",
             },
         }),

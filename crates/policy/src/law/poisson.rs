@@ -13,6 +13,9 @@ pub struct Poisson {
 }
 
 impl Poisson {
+    /// Never changes.
+    pub const NEVER: Poisson = Poisson { rate: 0.0 };
+
     /// Changes `rate` times per unit time on average.
     pub fn new(rate: f64) -> Result<Self, LawError> {
         LawError::not_negative("change rate", rate).map(|rate| Self { rate })

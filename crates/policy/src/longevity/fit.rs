@@ -6,7 +6,7 @@
 //! family is the mean likelihood of its candidates under a prior that knows only orders of magnitude
 //! (λ from an hour to years, each order alike), so a family that needs fine tuning to fit
 //! loses to one that fits by itself. Within the best family the curve takes the posterior means of
-//! ln λ, ln A, b/A and ln K.
+//! ln λ, A, b/A and ln K.
 //!
 //! That curve describes a page; it does not schedule one. What a period costs is linear in the
 //! divergence curve, so where the curve is not known the period that is best on average is that of
@@ -19,6 +19,11 @@
 //! w(d·ln D + (1−d)·ln(1−D)): that of w draws from the two versions' union. For a sketch of m hashes w
 //! would be m, were it not that a page's few updates are drawn as well; the points of overlapping
 //! profiles share those draws. [`PROCESS_DRAWS`] stands for both.
+//!
+//! Points are divergences from a base, and from them alone a page replaced once cannot be told from
+//! one of which as large a part is new at every look. Whether a look saw anything new since the look
+//! before it tells them apart: where that is known, it comes in as a posterior of the rate
+//! ([`fit_given`]).
 
 use std::sync::LazyLock;
 
@@ -26,6 +31,7 @@ use super::candidates::{Placed, RATES, SHAPES, Shape, logs, rate_of};
 use super::curve::DivergenceCurve;
 use super::profile::Point;
 use super::worth::{ExpectedWorth, TIMES};
+use crate::estimate::Gamma;
 
 /// How many independent draws a point is worth however many hashes are compared: about the number
 /// of updates between two looks.
@@ -53,6 +59,41 @@ pub fn fit(points: &[Point], hashes: usize, overlap: usize) -> Fit {
     if points.is_empty() { *UNSEEN } else { Posterior::new(points, hashes, overlap).fit() }
 }
 
+/// The same where the rate of changes is known as well as `changes` says, from visits that did or did
+/// not see one; `always` if all did. What changes at every look (a jump) is ruled out if not.
+pub fn fit_given(
+    points: &[Point],
+    hashes: usize,
+    changes: &Gamma,
+    always: bool,
+) -> DivergenceCurve {
+    let ln_density = |rate: usize| {
+        let rate = rate_of(rate);
+        (changes.shape * rate.ln() - changes.rate * rate) as f32
+    };
+    let given = Given { ln_rates: std::array::from_fn(ln_density), has_jumps: always };
+    Posterior::given(points, hashes, 1, &given).fit().changing
+}
+
+/// What is known beside the points.
+struct Given {
+    /// ln of the chance of every rate.
+    ln_rates: [f32; RATES],
+    /// Whether part of the page may change at every look.
+    has_jumps: bool,
+}
+
+impl Given {
+    const NOTHING: Given = Given { ln_rates: [0.0; RATES], has_jumps: true };
+
+    fn add_to(&self, shape: &Shape, mut scores: [f32; RATES]) -> [f32; RATES] {
+        let is_out = shape.jump > 0.0 && !self.has_jumps;
+        let known = |ln_rate: f32| if is_out { f32::NEG_INFINITY } else { ln_rate };
+        scores.iter_mut().zip(self.ln_rates).for_each(|(score, ln)| *score += known(ln));
+        scores
+    }
+}
+
 /// What a refresh is expected to be worth after such `points`, by the time since the last.
 pub fn expected_worth(points: &[Point], hashes: usize, overlap: usize) -> ExpectedWorth {
     Posterior::new(points, hashes, overlap).worth()
@@ -68,10 +109,15 @@ struct Posterior {
 
 impl Posterior {
     fn new(points: &[Point], hashes: usize, overlap: usize) -> Self {
+        Self::given(points, hashes, overlap, &Given::NOTHING)
+    }
+
+    fn given(points: &[Point], hashes: usize, overlap: usize, given: &Given) -> Self {
         let draws = 1.0 / (1.0 / hashes.max(1) as f64 + 1.0 / PROCESS_DRAWS);
         let draws = draws / overlap.max(1) as f64;
         let placed: Vec<Placed> = points.iter().filter_map(|p| Placed::new(p, draws)).collect();
-        let mut weights: Vec<[f32; RATES]> = SHAPES.iter().map(|s| s.scores(&placed)).collect();
+        let weigh = |shape: &Shape| given.add_to(shape, shape.scores(&placed));
+        let mut weights: Vec<[f32; RATES]> = SHAPES.iter().map(weigh).collect();
         let mut families = [const { Family::NONE }; 3];
         families[0] = Family::still(&placed);
         for (shape, scores) in SHAPES.iter().zip(&weights) {
@@ -133,7 +179,7 @@ struct Family {
     /// ln of the largest.
     largest: f32,
     total: f64,
-    /// Σ of ln λ, ln A, b/A and ln K, by likelihood.
+    /// Σ of ln λ, A, b/A and ln K, by likelihood.
     sums: [f64; 4],
     count: f64,
 }
@@ -165,7 +211,7 @@ impl Family {
         // ln λ is linear in the rate's number.
         let ln_rate = total * rate_of(0).ln() + rates * std::f64::consts::LN_2 / 2.0;
         self.sums[0] += ln_rate;
-        self.sums[1] += total * shape.limit.ln();
+        self.sums[1] += total * shape.limit;
         self.sums[2] += total * shape.jump / shape.limit;
         self.sums[3] += total * f64::from(shape.items).ln();
         self.total += total;
@@ -179,7 +225,6 @@ impl Family {
 
     fn curve(&self) -> DivergenceCurve {
         let [rate, limit, part, items] = self.sums.map(|sum| sum / self.total);
-        let limit = limit.exp();
         DivergenceCurve::new(rate.exp(), limit, limit * part, items.exp().round() as u8)
     }
 }
@@ -211,6 +256,23 @@ mod tests {
     fn static_pages_are_found_static() {
         let calm = fit(&seen(&DivergenceCurve::STATIC, &DAYS), 8, 1);
         assert!(calm.curve.is_static() && calm.chances[0] > 0.7, "{calm:?}");
+    }
+
+    /// A page replaced once in the middle of a year looks from its base like one of which most is new
+    /// every day; that later looks saw nothing new tells.
+    #[test]
+    fn one_change_is_not_churn() {
+        let points: Vec<Point> = (1..=8)
+            .map(|look| Point {
+                elapsed: f64::from(look) * 30.0 * DAY,
+                divergence: if look < 3 { 0.0 } else { 0.75 },
+            })
+            .collect();
+        let once = Gamma { shape: 1.5, rate: 240.0 * DAY };
+        let slow = fit_given(&points[3..], 8, &once, false);
+        let fast = fit(&points[3..], 8, 1).changing;
+        assert!(slow.rate() * DAY < 0.02 && slow.jump() <= 0.0, "{slow:?}");
+        assert!(fast.worth(10.0 * DAY) > 3.0 * slow.worth(10.0 * DAY), "{fast:?}");
     }
 
     /// Truth between two candidates is at most half a step of the grid away from one, in the limit

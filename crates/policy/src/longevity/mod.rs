@@ -23,7 +23,7 @@ mod worth;
 
 pub use bounds::{UtilityBounds, utility_bounds};
 pub use curve::{DivergenceCurve, MOST_ITEMS};
-pub use fit::{Fit, expected_worth, fit};
+pub use fit::{Fit, expected_worth, fit, fit_given};
 pub use packed::{pack, unpack};
 pub use policy::{Longevity, Method, Settings, Threshold};
 pub use profile::{Point, Profiles};

@@ -3,10 +3,12 @@
 //! A page's state is 128 bytes, whatever it is: a crawl of ten million pages keeps 1.28 GB, and a sweep
 //! streams them once.
 //!
-//! **Staleness.** Where fetches bring sketches, the divergence curve that the page's profile speaks for
-//! ([`crate::longevity`]), with the chance that it changes at all. Where they only tell changed or not,
-//! a change rate that is uncertain: a gamma posterior, pooled by host and URL pattern
-//! ([`crate::estimate`]), of which the *expected* worth counts. So doubt is a reason to look.
+//! **Staleness.** A change rate that is uncertain: a gamma posterior, pooled by host and URL pattern
+//! ([`crate::estimate`]), of which the *expected* worth counts. So doubt is a reason to look, and no
+//! page is given up for good on the strength of a few looks. Where fetches bring sketches a change
+//! touches a part of the page. How large a part, and of how many items one is replaced at a time, its
+//! profile tells once it was seen to change ([`crate::longevity`]); until then the first changes of
+//! other pages speak for it.
 //!
 //! Where hints come in, they are trusted as far as they have proved right ([`super::signals`]).
 //!
@@ -25,8 +27,8 @@ use super::news::NO_SOURCE;
 use super::signals::Hints;
 use super::value::{Staling, Value};
 use crate::estimate::{Counts, Gamma, Member, Pool, posterior_from_sums, url_pattern};
-use crate::law::Lomax;
-use crate::longevity::{DivergenceCurve, Profiles, fit, pack, unpack};
+use crate::law::{Curve, Lomax, Poisson};
+use crate::longevity::{DivergenceCurve, Profiles, fit_given, pack, unpack};
 
 /// Half-life of interest: clicks of last week count half.
 const HALF_LIFE: Span = Span::WEEK;
@@ -40,6 +42,10 @@ const UNIT_CLICKS: f64 = 10.0;
 const VAGUE: Gamma = Gamma { shape: 0.5, rate: 0.5 * 604_800.0 };
 /// The pool is fitted anew when visits have grown by this share.
 const GROWTH: f64 = 0.25;
+/// What was seen of a page's changes speaks for at most so much time: pages wake up and fall asleep.
+const MEMORY: Span = Span::from_micros(90 * Span::DAY.as_micros());
+/// How much of a page its first change touches, and how many first changes that is worth.
+const SIZE: (f64, f64) = (0.5, 2.0);
 /// Visits before the pool is fitted at all.
 const FIRST_VISITS: u64 = 20;
 
@@ -65,16 +71,15 @@ pub struct Copy {
     given: f32,
     /// Known since, seconds.
     since: u32,
-    /// With sketches rate, limit and jump of the divergence; else shape and rate of the posterior of
-    /// the change rate.
-    curve: [f32; 3],
+    /// Shape and rate of the posterior of the change rate.
+    changing: [f32; 2],
+    /// The part of it that changes, once it was seen to.
+    size: f32,
     sketch: [u32; SKETCH_LEN],
     base: u32,
     points: [PackedPoint; PROFILE_POINTS],
     items: u8,
     seen: u8,
-    /// Chance that it changes at all, in 255ths; with sketches only.
-    chance: u8,
     state: u8,
 }
 
@@ -82,7 +87,10 @@ const _: () = assert!(size_of::<Copy>() <= 128, "a page's state is at most 128 b
 
 /// Bits of `state`.
 const GONE: u8 = 1;
-const IN_PARTS: u8 = 2;
+/// Has brought sketches.
+const SKETCHED: u8 = 2;
+/// And was seen to change since.
+const IN_PARTS: u8 = 4;
 const FAILURES: u8 = 0b1111_0000;
 const FAILURE: u8 = 0b0001_0000;
 
@@ -100,11 +108,6 @@ impl Copy {
     /// Failures in a row, fifteen at most.
     pub fn failures(&self) -> u8 {
         self.state >> 4
-    }
-
-    /// Changes a second, roughly, where visits bring sketches.
-    fn change_rate(&self) -> f64 {
-        (f64::from(self.changes) + VAGUE.shape) / (f64::from(self.watched) + VAGUE.rate)
     }
 
     fn counts(&self) -> Counts {
@@ -129,6 +132,8 @@ pub struct Copies {
     clicks: f64,
     exposure: f64,
     held_weight: f64,
+    /// Σ of how much of pages their first changes touched, and how many those were.
+    sizes: (f64, f64),
     hints: Hints,
 }
 
@@ -147,13 +152,13 @@ impl Copies {
             clicks: 0.0,
             given: if weight > 0.0 { weight.min(f64::from(f32::MAX)) as f32 } else { 0.0 },
             since: at.seconds() as u32,
-            curve: [0.0; 3],
+            changing: [0.0; 2],
+            size: 0.0,
             sketch: [SKETCH_PAD; SKETCH_LEN],
             base: 0,
             points: [PackedPoint::default(); PROFILE_POINTS],
             items: 1,
             seen: 0,
-            chance: u8::MAX,
             state: 0,
         };
         copy.believe(self.pool.as_ref());
@@ -209,11 +214,12 @@ impl Copies {
             self.hints.fetched(page, copy.host, changed, gap.into());
         }
         copy.last = at;
-        if content.sketch.is_empty() {
-            copy.believe(self.pool.as_ref());
-        } else {
-            copy.profile(at, content.sketch);
+        if !content.sketch.is_empty() {
+            let first_change = copy.profile(at, content, self.pool.as_ref());
+            self.sizes.0 += first_change.unwrap_or(0.0);
+            self.sizes.1 += f64::from(u8::from(first_change.is_some()));
         }
+        copy.believe(self.pool.as_ref());
     }
 
     /// Keeps by how much a page never fetched is expected to be clicked more than others of its host.
@@ -293,7 +299,7 @@ impl Copies {
         };
         // Sources change all the time, which says nothing of copies.
         let is_copy = |copy: &&Copy| copy.source == NO_SOURCE;
-        let seen = |copy: &&Copy| copy.visits > 0 && copy.state & IN_PARTS == 0;
+        let seen = |copy: &&Copy| copy.visits > 0;
         let members: Vec<Member> =
             self.pages.iter().filter(is_copy).filter(seen).map(member).collect();
         self.pool = Pool::fit_about(&members, VAGUE);
@@ -304,25 +310,32 @@ impl Copies {
     /// How a copy goes stale.
     pub fn staling(&self, page: PageId) -> Staling {
         let copy = self.page(page);
-        if copy.state & IN_PARTS != 0 {
-            let [rate, limit, jump] = copy.curve.map(f64::from);
-            let curve = DivergenceCurve::new(rate, limit, jump, copy.items);
-            let hints = self.hints.of(page, copy.host, copy.change_rate());
-            return Staling::Parts { curve, chance: f64::from(copy.chance) / 255.0, hints };
-        }
-        let [shape, rate, _] = copy.curve.map(f64::from);
+        let [shape, rate] = copy.changing.map(f64::from);
         if let Some(hinted) = self.hints.of(page, copy.host, shape / rate) {
             return Staling::Hinted(hinted);
         }
-        Lomax::uncertain_rate(shape, rate).map_or(
-            Staling::Parts { curve: DivergenceCurve::STATIC, chance: 0.0, hints: None },
-            |curve| Staling::Whole(curve.into()),
-        )
+        let known = Lomax::uncertain_rate(shape, rate).map(Curve::Lomax);
+        Staling::Whole(known.unwrap_or(Curve::Poisson(Poisson::NEVER)))
     }
 
     /// What refreshing a copy is worth.
     pub fn value(&self, page: PageId) -> Value {
-        Value::Refresh { weight: self.weight(page), staling: self.staling(page) }
+        Value::Refresh {
+            weight: self.weight(page),
+            size: self.size(page),
+            staling: self.staling(page),
+        }
+    }
+
+    /// How much of a copy is wrong once it has changed, where its divergence does not tell.
+    fn size(&self, page: PageId) -> f64 {
+        let copy = self.page(page);
+        let (guess, worth) = SIZE;
+        match copy.state & (SKETCHED | IN_PARTS) {
+            0 => 1.0,
+            SKETCHED => (self.sizes.0 + guess * worth) / (self.sizes.1 + worth),
+            _ => copy.size.into(),
+        }
     }
 
     /// Visits that saw a change, and visits, for explanations.
@@ -333,44 +346,67 @@ impl Copies {
 }
 
 impl Copy {
-    /// Keeps the posterior of the change rate, shape and rate, where there are no sketches.
-    fn believe(&mut self, pool: Option<&Pool>) {
-        if self.state & IN_PARTS != 0 {
-            return;
-        }
+    /// The posterior of the change rate.
+    fn posterior(&self, pool: Option<&Pool>) -> Gamma {
         let (host, pattern) = (u64::from(self.host.0), u64::from(self.pattern));
         let prior = pool.map_or(VAGUE, |pool| pool.prior(host, pattern));
-        let gamma = match self.visits {
-            0 => prior,
-            _ => posterior_from_sums(&self.counts(), &prior).gamma,
-        };
-        self.curve = [gamma.shape as f32, gamma.rate as f32, 0.0];
+        if self.visits == 0 {
+            return prior;
+        }
+        let all = posterior_from_sums(&self.counts(), &prior).gamma;
+        let kept = (MEMORY.seconds() / f64::from(self.watched)).min(1.0);
+        Gamma {
+            shape: prior.shape + kept * (all.shape - prior.shape),
+            rate: prior.rate + kept * (all.rate - prior.rate),
+        }
     }
 
-    /// Adds what a fetch showed to the profile and fits the curve anew.
-    fn profile(&mut self, at: Time, sketch: &[u64]) {
+    /// Keeps that posterior. One item of many that is replaced changes so much less of the page.
+    fn believe(&mut self, pool: Option<&Pool>) {
+        let gamma = self.posterior(pool);
+        self.changing = [gamma.shape as f32, (gamma.rate * f64::from(self.items)) as f32];
+    }
+
+    /// Adds what a fetch showed to the profile, and learns from it how much of the page changes. How
+    /// much has, if that was seen for the first time.
+    fn profile(&mut self, at: Time, content: &Content<'_>, pool: Option<&Pool>) -> Option<f64> {
+        let mut profiles = self.profiles();
+        // The record keeps upper halves; hashes must be compared as they are kept.
+        let sketch: Vec<u64> = content.sketch.iter().map(|hash| hash >> 32 << 32).collect();
+        profiles.add(at.seconds(), &sketch, SKETCH_LEN, 1);
+        let seen = profiles.points().last().map_or(0.0, |point| point.divergence);
+        let is_first = self.state & (SKETCHED | IN_PARTS) == SKETCHED
+            && (content.changed == Some(true) || seen > 0.0);
+        self.state |= if is_first { SKETCHED | IN_PARTS } else { SKETCHED };
+        if self.state & IN_PARTS != 0 {
+            let always = self.changes == self.visits;
+            let curve = fit_given(profiles.points(), SKETCH_LEN, &self.posterior(pool), always);
+            self.size = (curve.limit() - curve.jump()) as f32;
+            self.items = curve.items();
+        }
+        self.keep(&profiles);
+        is_first.then_some(seen)
+    }
+
+    fn profiles(&self) -> Profiles {
+        if self.state & SKETCHED == 0 {
+            return Profiles::default();
+        }
         let mut record = PageRecord::new(PageKey(0), self.host);
-        record.curve = self.curve;
         record.sketch = self.sketch;
         record.base_s = self.base;
         record.points = self.points;
-        record.items = self.items;
         record.seen = self.seen.into();
-        let mut profiles =
-            if self.state & IN_PARTS == 0 { Profiles::default() } else { unpack(&record).0 };
-        // The record keeps upper halves; hashes must be compared as they are kept.
-        let sketch: Vec<u64> = sketch.iter().map(|hash| hash >> 32 << 32).collect();
-        profiles.add(at.seconds(), &sketch, SKETCH_LEN, 1);
-        let fit = fit(profiles.points(), SKETCH_LEN, 1);
-        pack(&profiles, &fit.changing, &mut record);
-        self.curve = record.curve;
+        unpack(&record).0
+    }
+
+    fn keep(&mut self, profiles: &Profiles) {
+        let mut record = PageRecord::new(PageKey(0), self.host);
+        pack(profiles, &DivergenceCurve::STATIC, &mut record);
         self.sketch = record.sketch;
         self.base = record.base_s;
         self.points = record.points;
-        self.items = record.items;
         self.seen = record.seen.min(255) as u8;
-        self.chance = ((1.0 - fit.chances[0]) * 255.0).round().clamp(1.0, 255.0) as u8;
-        self.state |= IN_PARTS;
     }
 }
 
@@ -431,15 +467,44 @@ mod tests {
         let mut copies = one();
         let mut sketch: Vec<u64> = (0..8).map(|item| hash(1, item)).collect();
         sketch.sort_unstable();
-        let chance = |copies: &Copies| match copies.staling(PageId(0)) {
-            Staling::Parts { chance, .. } => chance,
-            other => panic!("{other:?}"),
-        };
+        let stale = |copies: &Copies| copies.staling(PageId(0)).stale(86_400.0);
         let content = Content { sketch: &sketch, changed: Some(false), ..Content::default() };
         copies.fetched(PageId(0), at(0.5), &content);
-        let first = chance(&copies);
+        let first = stale(&copies);
         (1..10).for_each(|day| copies.fetched(PageId(0), at(86_400.0 * f64::from(day)), &content));
-        assert!(chance(&copies) < 0.7 * first, "{} {first}", chance(&copies));
+        assert!(stale(&copies) < 0.7 * first, "{} {first}", stale(&copies));
+    }
+
+    /// Of a thousand pages that each change once in a hundred days those not yet seen to are not
+    /// given up: the pool knows that they will, and by how much.
+    #[test]
+    fn the_pool_speaks_for_pages_not_yet_seen_to_change() {
+        let mut copies = Copies::default();
+        let mut draws = tidewatch_math::Draws::of(2, "price.copies.pool", 0);
+        for page in 0..1000u32 {
+            copies.add(HostId(page), "http://a.test/x", 1.0, u32::MAX, at(0.0));
+            let mut version = 0;
+            for look in 0..6 {
+                let changed = look > 0 && draws.chance(1.0 - (-0.1f64).exp());
+                version += u64::from(changed);
+                // A quarter of the page is new with every version.
+                let mut sketch: Vec<u64> =
+                    (0..8).map(|item| hash(if item < 2 { version } else { 99 }, item)).collect();
+                sketch.sort_unstable();
+                let changed = (look > 0).then_some(changed);
+                let content = Content { sketch: &sketch, changed, ..Content::default() };
+                copies.fetched(PageId(page), at(864_000.0 * f64::from(look)), &content);
+            }
+        }
+        copies.repool();
+        let unseen = (0..1000).map(PageId).find(|&page| copies.history(page).0 == 0).unwrap();
+        // Two of eight replaced are 2 + 2 of ten different.
+        assert!((copies.size(unseen) - 0.4).abs() < 0.05, "{}", copies.size(unseen));
+        let Staling::Whole(crate::law::Curve::Lomax(rate)) = copies.staling(unseen) else {
+            panic!("{:?}", copies.staling(unseen))
+        };
+        let rate = rate.rate() * 8_640_000.0;
+        assert!((0.6..1.4).contains(&rate), "{rate} changes in a hundred days");
     }
 
     #[test]
@@ -453,7 +518,8 @@ mod tests {
             let content = Content { sketch: &sketch, changed: Some(true), ..Content::default() };
             copies.fetched(PageId(0), at(86_400.0 * day as f64), &content);
         }
-        let Staling::Parts { curve, chance, .. } = copies.staling(PageId(0)) else { panic!() };
-        assert!(chance > 0.9 && (0.1..0.7).contains(&curve.limit()), "{chance} {curve:?}");
+        let Value::Refresh { size, .. } = copies.value(PageId(0)) else { panic!("it is a copy") };
+        // Two of eight replaced are 2 + 2 of ten different.
+        assert!((0.2..0.6).contains(&size), "{size}");
     }
 }

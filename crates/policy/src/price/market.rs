@@ -120,8 +120,7 @@ impl DemandCurve {
 mod tests {
     use super::*;
     use crate::allocate::{Objective, Pages, allocate};
-    use crate::law::{LossCurve as _, Poisson};
-    use crate::longevity::DivergenceCurve;
+    use crate::law::Poisson;
     use crate::price::clearing::PRICES;
     use crate::price::signals::Signalled;
     use crate::price::value::{Source, Staling};
@@ -133,7 +132,7 @@ mod tests {
         for _ in 0..count {
             let (weight, rate) = (draws.exponential(1.0), draws.exponential(1e5).max(1e-9));
             let staling = Staling::Whole(Poisson::new(rate).unwrap().into());
-            all.0.push(Value::Refresh { weight, staling });
+            all.0.push(Value::Refresh { weight, size: 1.0, staling });
             all.1.push(weight);
             all.2.push(rate);
         }
@@ -201,20 +200,18 @@ mod tests {
     /// Hints make fetches due, not demand: the price stays where it would be without.
     #[test]
     fn hints_and_nonsense_leave_the_price() {
-        let curve = DivergenceCurve::new(1e-6, 0.5, 0.0, 4);
         let copy = |weight, added| {
             let hints = Signalled { changes: 1e-6, recall: 0.5, noise: 1e-6, added };
-            let staling = Staling::Parts { curve, chance: 0.5, hints: Some(hints) };
-            Value::Refresh { weight, staling }
+            Value::Refresh { weight, size: 0.3, staling: Staling::Hinted(hints) }
         };
         let mut items: Vec<Value> = (1..40).map(|n| copy(f64::from(n), 0.0)).collect();
         let price = |items: &[Value]| clear(|price| demand(items, price), 1e-5, 1.0);
         let before = price(&items);
         items.iter_mut().step_by(2).for_each(|item| {
             let Value::Refresh { weight, .. } = *item else { unreachable!("all are copies") };
-            let most = weight * 0.5 * curve.worth_limit();
-            assert!(copy(weight, 1e9).wait(before) <= 0.0 || most <= before, "due at once");
+            let is_wanted = copy(weight, 0.0).wait(before).is_finite();
             *item = copy(weight, 1e9);
+            assert!(!is_wanted || item.wait(before) <= 0.0, "due at once");
         });
         items.push(copy(f64::INFINITY, 0.0));
         items.push(copy(f64::NAN, 0.0));

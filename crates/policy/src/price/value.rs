@@ -8,7 +8,7 @@
 //! | kind | w | D |
 //! |---|---|---|
 //! | copy that is right or wrong | clicks a second | 1 − e^(−λτ), λ uncertain: [`law::Lomax`](crate::law::Lomax) |
-//! | copy that goes stale in parts | clicks a second | [`DivergenceCurve`] |
+//! | copy that goes stale in parts | clicks a second × the part that changes | the same, K times slower if it scrolls by K items |
 //! | copy whose changes are hinted at | clicks a second | [`Signalled`] |
 //! | source | λP, clicks born a second | see [`Source`] |
 //! | page never fetched | — | brings its clicks once: V = P·e^(−μ·age) |
@@ -18,23 +18,13 @@ use tidewatch_math::special::g_inv;
 
 use super::signals::Signalled;
 use crate::law::{Curve, LossCurve};
-use crate::longevity::DivergenceCurve;
 
 /// How a copy goes stale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Staling {
     /// Right or wrong as a whole.
     Whole(Curve),
-    /// In parts, with the chance that it changes at all.
-    Parts {
-        /// Divergence if it changes.
-        curve: DivergenceCurve,
-        /// Chance that it does.
-        chance: f64,
-        /// Where hints tell of some of the changes: what they say.
-        hints: Option<Signalled>,
-    },
-    /// Right or wrong as a whole, where hints tell of some of the changes.
+    /// The same where hints tell of some of the changes.
     Hinted(Signalled),
 }
 
@@ -42,11 +32,6 @@ impl Staling {
     fn worth(&self, elapsed: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.worth(elapsed),
-            Staling::Parts { curve, chance, hints } => {
-                let (pace, added) = unseen(*hints);
-                let slowed = curve.worth(pace * (elapsed + added)) / pace;
-                chance * slowed.min(curve.worth_limit())
-            }
             Staling::Hinted(page) => page.worth(elapsed),
         }
     }
@@ -61,11 +46,6 @@ impl Staling {
     fn age_at(&self, worth: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.elapsed_at(worth),
-            Staling::Parts { curve, chance, hints } => {
-                let (pace, worth) = (unseen(*hints).0, worth / chance);
-                let reachable = worth < curve.worth_limit();
-                if reachable { curve.elapsed_at(worth * pace) / pace } else { f64::INFINITY }
-            }
             Staling::Hinted(page) => page.age_at(worth),
         }
     }
@@ -74,7 +54,6 @@ impl Staling {
     const fn hints(&self) -> Option<Signalled> {
         match self {
             Staling::Whole(_) => None,
-            Staling::Parts { hints, .. } => *hints,
             Staling::Hinted(page) => Some(*page),
         }
     }
@@ -83,8 +62,8 @@ impl Staling {
     fn first_slope(&self) -> f64 {
         match self {
             Staling::Whole(curve) => curve.slope(0.0),
-            // It may jump.
-            Staling::Parts { .. } | Staling::Hinted(_) => f64::INFINITY,
+            // A hint may make it jump.
+            Staling::Hinted(_) => f64::INFINITY,
         }
     }
 
@@ -92,10 +71,6 @@ impl Staling {
     pub fn stale(&self, elapsed: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.stale(elapsed),
-            Staling::Parts { curve, chance, hints } => {
-                let (pace, added) = unseen(*hints);
-                chance * curve.stale(pace * (elapsed + added))
-            }
             Staling::Hinted(page) => page.stale(elapsed),
         }
     }
@@ -108,19 +83,9 @@ impl Staling {
         };
         match self {
             Staling::Whole(curve) => of(curve),
-            Staling::Parts { curve, chance, .. } => chance * of(curve),
             Staling::Hinted(page) => page.stale_mean(gap),
         }
     }
-}
-
-/// How fast a page goes stale unseen, relative to all its changes, and what age hints have added.
-///
-/// A page of which a share r of the changes is hinted at diverges unseen as one that changes (1 − r)
-/// times as often, and a hint makes it older ([`Signalled`]), so that D(τ) becomes D((1 − r)ι) and
-/// U(τ) becomes U((1 − r)ι)/(1 − r), but never more than U(∞): the next hint ends what is lost.
-fn unseen(hints: Option<Signalled>) -> (f64, f64) {
-    hints.map_or((1.0, 0.0), |hints| (1.0 - hints.recall, hints.added))
 }
 
 /// A page watched for new links.
@@ -266,6 +231,8 @@ pub enum Value {
     Refresh {
         /// Clicks a second.
         weight: f64,
+        /// The part of it that is wrong while it is stale: 1 where that is all or said by `staling`.
+        size: f64,
         /// How it goes stale.
         staling: Staling,
     },
@@ -284,7 +251,7 @@ impl Value {
     /// V: clicks that a fetch brings so long after the last, or after birth where there was none.
     pub fn worth(&self, elapsed: f64, price: f64) -> f64 {
         match self {
-            Value::Refresh { weight, staling } => weight * staling.worth(elapsed),
+            Value::Refresh { weight, size, staling } => weight * size * staling.worth(elapsed),
             Value::Source(source) => source.worth(elapsed, price),
             Value::Once { clicks, decay } => clicks * (-decay * elapsed).exp(),
         }
@@ -294,8 +261,8 @@ impl Value {
     /// once is due at once or never.
     pub fn wait(&self, price: f64) -> f64 {
         match self {
-            Value::Refresh { weight, .. } if *weight <= 0.0 => f64::INFINITY,
-            Value::Refresh { weight, staling } => staling.elapsed_at(price / weight),
+            Value::Refresh { weight, size, .. } if weight * size <= 0.0 => f64::INFINITY,
+            Value::Refresh { weight, size, staling } => staling.elapsed_at(price / (weight * size)),
             Value::Source(source) => source.wait(price),
             Value::Once { clicks, .. } if *clicks >= price => 0.0,
             Value::Once { .. } => f64::INFINITY,
@@ -306,8 +273,8 @@ impl Value {
     /// one, so that U(τ) ≤ τ/2 and U(τ) ≤ D′(0)τ²/2.
     pub fn not_before(&self, price: f64) -> f64 {
         match self {
-            Value::Refresh { weight, staling } if *weight > 0.0 => {
-                let worth = price / weight;
+            Value::Refresh { weight, size, staling } if weight * size > 0.0 => {
+                let worth = price / (weight * size);
                 if staling.hints().is_some() {
                     return 0.0;
                 }
@@ -323,11 +290,15 @@ impl Value {
     pub fn demand(&self, price: f64) -> f64 {
         match self {
             Value::Once { .. } => 0.0,
-            Value::Refresh { weight, staling } => match (self.not_before(price), staling.hints()) {
-                (soonest, _) if soonest > CENTURY => soonest.recip(),
-                (_, Some(hints)) => hints.time_to(staling.age_at(price / weight)).recip(),
-                _ => self.wait(price).recip(),
-            },
+            Value::Refresh { weight, size, staling } => {
+                match (self.not_before(price), staling.hints()) {
+                    (soonest, _) if soonest > CENTURY => soonest.recip(),
+                    (_, Some(hints)) => {
+                        hints.time_to(staling.age_at(price / (weight * size))).recip()
+                    }
+                    _ => self.wait(price).recip(),
+                }
+            }
             Value::Source(source) => {
                 let wait = source.wait(price);
                 wait.recip() + source.pages(wait, price)
@@ -361,30 +332,6 @@ mod tests {
             chance * (area - elapsed * surplus(elapsed))
         };
         source.arrivals * source.credit * source.values().iter().map(of).sum::<f64>()
-    }
-
-    /// Churn of the whole page is being right or wrong as a whole.
-    #[test]
-    fn hints_slow_divergence_as_they_slow_staleness() {
-        let page = Signalled { changes: 2e-6, recall: 0.7, noise: 1e-6, added: 0.0 };
-        let curve = DivergenceCurve::new(page.changes, 1.0, 0.0, 1);
-        for added in [0.0, page.per_hint()] {
-            let hints = Signalled { added, ..page };
-            let parts = Staling::Parts { curve, chance: 1.0, hints: Some(hints) };
-            for elapsed in [1e2, 1e5, 1e6] {
-                let (ours, theirs) = (parts.stale(elapsed), hints.stale(elapsed));
-                assert!((ours / theirs - 1.0).abs() < 1e-9, "{ours} {theirs}");
-            }
-            for worth in [1e-3, 1.0, 1e4, 4e5] {
-                let found = parts.worth(parts.elapsed_at(worth));
-                assert!(found >= worth * (1.0 - 1e-9), "{found} {worth}");
-            }
-            assert!(parts.elapsed_at(1.01 / page.changes) > f64::MAX, "no fetch is worth that");
-        }
-        // While no hint has come, both lose αι²/2 at first.
-        let parts = Staling::Parts { curve, chance: 1.0, hints: Some(page) };
-        let (ours, theirs) = (parts.worth(1e3), page.worth(1e3));
-        assert!((ours / theirs - 1.0).abs() < 0.01, "{ours} {theirs}");
     }
 
     proptest! {
@@ -456,14 +403,14 @@ mod tests {
     fn copies_wait_as_the_classic_optimum_says() {
         let curve = Poisson::new(1e-4).unwrap();
         let staling = Staling::Whole(curve.into());
-        let value = Value::Refresh { weight: 2.0, staling };
+        let value = Value::Refresh { weight: 2.0, size: 1.0, staling };
         let wait = value.wait(100.0);
         // w(1 − (1 + λI)e^(−λI))/λ = ω.
         let x = 1e-4 * wait;
         let worth = 2.0 * (1.0 - (1.0 + x) * (-x).exp()) / 1e-4;
         assert!((worth / 100.0 - 1.0).abs() < 1e-9, "{worth}");
         assert!(value.not_before(100.0) <= wait);
-        assert!(Value::Refresh { weight: 0.0, staling }.wait(1e-9).is_infinite());
+        assert!(Value::Refresh { weight: 0.0, size: 1.0, staling }.wait(1e-9).is_infinite());
     }
 
     #[test]

@@ -122,10 +122,10 @@ impl Price {
         }
         let (mut fresh, mut weights) = (0.0, 0.0);
         for item in &copies {
-            if let Value::Refresh { weight, staling } = item {
+            if let Value::Refresh { weight, size, staling } = item {
                 let wait = item.wait(price);
                 fetches[0] += scale * wait.recip();
-                fresh += weight * (1.0 - staling.stale_mean(wait));
+                fresh += weight * (1.0 - size * staling.stale_mean(wait));
                 weights += weight;
             }
         }

@@ -48,7 +48,7 @@ fn copies(web: &mut Web) -> (Vec<f64>, Vec<f64>, Price) {
         for _ in 0..OF_EACH {
             let key = web.copy(weight, rate);
             let staling = Staling::Whole(Poisson::new(rate).unwrap().into());
-            truth.insert(key, Value::Refresh { weight, staling });
+            truth.insert(key, Value::Refresh { weight, size: 1.0, staling });
             weights.push(weight);
             rates.push(rate);
         }
