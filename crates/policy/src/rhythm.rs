@@ -139,6 +139,49 @@ impl HourCounts {
     }
 }
 
+/// A profile is fitted anew after so much time.
+const FIT_EVERY: f64 = 6.0 * HOUR;
+
+/// A host's hours as they are learnt.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Habit {
+    counts: HourCounts,
+    rhythm: Rhythm,
+    fitted: f64,
+}
+
+impl Default for Habit {
+    fn default() -> Self {
+        Habit { counts: HourCounts::new(), rhythm: Rhythm::flat(), fitted: 0.0 }
+    }
+}
+
+impl Habit {
+    /// The profile as of the last fit.
+    pub fn rhythm(&self) -> &Rhythm {
+        &self.rhythm
+    }
+
+    /// Takes in a visit, as [`HourCounts::record`] does.
+    pub fn record(&mut self, at: f64, visit: &Visit, rate: f64) {
+        self.counts.record(at, visit, rate, &self.rhythm);
+        self.fit(at);
+    }
+
+    /// Takes in a count, as [`HourCounts::record_count`] does.
+    pub fn record_count(&mut self, from: f64, to: f64, found: f64, rate: f64) {
+        self.counts.record_count(from, to, found, rate, &self.rhythm);
+        self.fit(to);
+    }
+
+    fn fit(&mut self, now: f64) {
+        if now - self.fitted >= FIT_EVERY {
+            self.fitted = now;
+            self.rhythm = self.counts.fit().0;
+        }
+    }
+}
+
 /// The hour of the week at a time, from 0 to 167.
 fn hour_of(at: f64) -> usize {
     ((at.rem_euclid(WEEK) / HOUR) as usize).min(HOURS - 1)

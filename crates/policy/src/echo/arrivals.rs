@@ -12,16 +12,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 use tidewatch_core::Time;
-use tidewatch_math::sample::{HOUR, Rhythm};
+use tidewatch_math::sample::HOUR;
 
-use crate::rhythm::{HourCounts, elapsed};
+use crate::rhythm::{Habit, elapsed};
 
 /// A new link a day: what is assumed of sources before any was seen.
 const UNKNOWN_RATE: f64 = 1.0 / 86_400.0;
 /// Links added to what was found.
 const PRIOR_LINKS: f64 = 0.5;
-/// A rhythm is fitted anew after so much time.
-const FIT_EVERY: f64 = 6.0 * HOUR;
 
 /// How rates are told from visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,14 +50,6 @@ struct Visits {
     last: VecDeque<(Time, u32)>,
 }
 
-/// The hours of a host.
-#[derive(Debug, Serialize, Deserialize)]
-struct Habit {
-    counts: HourCounts,
-    rhythm: Rhythm,
-    fitted: f64,
-}
-
 impl Arrivals {
     /// Of no sources yet, with a memory of T ≥ 1 visits.
     pub fn new(memory: usize, pace: Pace) -> Self {
@@ -71,8 +61,7 @@ impl Arrivals {
     pub fn add_source(&mut self, host: u32) {
         self.sources.push(Visits { host, last: VecDeque::new() });
         while self.pace == Pace::Rhythm && self.hosts.len() <= host as usize {
-            let (counts, rhythm) = (HourCounts::new(), Rhythm::flat());
-            self.hosts.push(Habit { counts, rhythm, fitted: 0.0 });
+            self.hosts.push(Habit::default());
         }
     }
 
@@ -97,7 +86,7 @@ impl Arrivals {
             visits.last.pop_front();
         }
         if let Some(habit) = self.hosts.get_mut(visits.host as usize) {
-            habit.note(before.seconds(), at.seconds(), f64::from(found), rate);
+            habit.record_count(before.seconds(), at.seconds(), f64::from(found), rate);
         }
     }
 
@@ -105,7 +94,7 @@ impl Arrivals {
     pub fn rate(&self, source: usize, now: Time) -> f64 {
         let level = self.hosts.get(self.sources[source].host as usize).map_or(1.0, |habit| {
             let now = now.seconds();
-            elapsed(&habit.rhythm, now, now + HOUR) / HOUR
+            elapsed(habit.rhythm(), now, now + HOUR) / HOUR
         });
         level * self.mean_rate(source, now)
     }
@@ -120,7 +109,7 @@ impl Arrivals {
         let found: u32 = visits.last.iter().skip(1).map(|visit| visit.1).sum();
         let (from, to) = (first.0.seconds(), last.0.min(now.max(first.0)).seconds());
         let span = match self.hosts.get(visits.host as usize) {
-            Some(habit) => elapsed(&habit.rhythm, from, to),
+            Some(habit) => elapsed(habit.rhythm(), from, to),
             None => to - from,
         };
         (f64::from(found) + PRIOR_LINKS) / (span + PRIOR_LINKS / usual)
@@ -131,20 +120,11 @@ impl Arrivals {
     }
 }
 
-impl Habit {
-    fn note(&mut self, from: f64, to: f64, found: f64, rate: f64) {
-        self.counts.record_count(from, to, found, rate, &self.rhythm);
-        if to - self.fitted >= FIT_EVERY {
-            self.fitted = to;
-            self.rhythm = self.counts.fit().0;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use tidewatch_math::Draws;
+    use tidewatch_math::sample::Rhythm;
 
     fn at(seconds: f64) -> Time {
         Time::from_seconds(seconds).unwrap()

@@ -23,6 +23,7 @@ use tidewatch_core::{
     Content, HostId, Interest, InterestKind, PageId, PageKey, PageRecord, Span, Time,
 };
 
+use super::habits::Habits;
 use super::news::NO_SOURCE;
 use super::signals::Hints;
 use super::value::{Staling, Value};
@@ -135,6 +136,7 @@ pub struct Copies {
     /// Σ of how much of pages their first changes touched, and how many those were.
     sizes: (f64, f64),
     hints: Hints,
+    habits: Habits,
 }
 
 impl Copies {
@@ -205,7 +207,12 @@ impl Copies {
             copy.changed = 0.0;
             self.held_weight += f64::from(copy.given);
         } else if let Some(changed) = content.changed {
-            let gap = at.since(copy.last).seconds() as f32;
+            let [shape, rate] = copy.changing.map(f64::from);
+            let plain = at.since(copy.last).seconds();
+            let gap = self.habits.elapsed(copy.host, copy.last, at) as f32;
+            if copy.source == NO_SOURCE {
+                self.habits.note(copy.host, at, plain, changed, shape / rate);
+            }
             copy.visits = copy.visits.saturating_add(1);
             copy.watched += gap;
             copy.changes += u32::from(changed);
@@ -305,6 +312,25 @@ impl Copies {
         self.pool = Pool::fit_about(&members, VAGUE);
         let pool = self.pool.as_ref();
         self.pages.par_iter_mut().for_each(|copy| copy.believe(pool));
+    }
+
+    /// The time from one moment to another as it counts for a page: of copies by the hours at which
+    /// their host changes. (Sources know the hour by their rate.)
+    pub fn elapsed(&self, page: PageId, from: Time, to: Time) -> f64 {
+        match self.page(page) {
+            copy if copy.source == NO_SOURCE => self.habits.elapsed(copy.host, from, to),
+            _ => to.since(from).seconds(),
+        }
+    }
+
+    /// The moment so much of that time after another; `None` if it never comes.
+    pub fn due(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
+        match self.page(page) {
+            copy if copy.source == NO_SOURCE => self.habits.due(copy.host, from, wait),
+            _ => Span::from_seconds(wait)
+                .filter(|wait| *wait != Span::FOREVER)
+                .map(|wait| from + wait),
+        }
     }
 
     /// How a copy goes stale.

@@ -8,14 +8,15 @@
 //! How the parts meet. [`value`] says what a fetch is worth, by kind. [`market`] finds the price at
 //! which demand meets the budget; [`control`] keeps it there while the load moves; [`hosts`]
 //! that politeness slows have their own. [`copies`] learns
-//! how copies go stale and what they are worth, also from hints
-//! ([`signals`]); [`news`] learns what sources show and what new pages
+//! how copies go stale and what they are worth, also from hints ([`signals`]) and by the hours at which
+//! hosts change ([`habits`]); [`news`] learns what sources show and what new pages
 //! bring, each page by itself ([`predict`]). [`Price`] puts items in the order in which they reach the
 //! price (`next.rs`; `plan.rs` finds both anew), and [`why`] tells what decided.
 
 pub mod clearing;
 pub mod control;
 pub mod copies;
+pub mod habits;
 pub mod hosts;
 pub mod market;
 pub mod news;

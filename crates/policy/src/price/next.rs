@@ -34,7 +34,7 @@ impl Price {
             let copy = self.copies.page(page);
             let (last, host) = (copy.last()?, copy.host);
             let (value, price) = (self.value(page), self.host_price(host));
-            let elapsed = now.since(last).seconds();
+            let elapsed = self.copies.elapsed(page, last, now);
             if value.worth(elapsed, price) >= price * ROUNDING {
                 let late = elapsed - value.wait(price);
                 let wait = elapsed - late;
@@ -96,7 +96,7 @@ impl Price {
     fn worth_now(&self, page: PageId, now: Time) -> f64 {
         let copy = self.copies.page(page);
         let price = self.host_price(copy.host);
-        let elapsed = now.since(copy.last().unwrap_or(now)).seconds();
+        let elapsed = self.copies.elapsed(page, copy.last().unwrap_or(now), now);
         self.value(page).worth(elapsed, price) * self.price() / price
     }
 }

@@ -276,7 +276,7 @@ impl Price {
         }
         let host = copy.host;
         let (value, price) = (self.value(page), self.host_price(host));
-        let elapsed = self.now.since(from).seconds();
+        let elapsed = self.copies.elapsed(page, from, self.now);
         let wait = match value.not_before(price) {
             // Nearly all copies are not due for long: when exactly need not be known yet.
             soonest if soonest > elapsed + LOOK_AGAIN.seconds() => soonest,
@@ -293,8 +293,7 @@ impl Price {
     /// for less and less often.
     pub(super) fn due_time(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
         let wait = wait * f64::from(1u32 << self.copies.page(page).failures());
-        let wait = Span::from_seconds(wait).filter(|wait| *wait != Span::FOREVER)?;
-        Some(from + wait)
+        self.copies.due(page, from, wait)
     }
 
     pub(super) fn wait_until(&mut self, page: PageId, host: HostId, due: Option<Time>) {

@@ -1,0 +1,109 @@
+//! At which hours do the copies of a host change? Where that is known, time since a fetch is counted in
+//! expected changes, so that a page which changes at nine is due just after nine ([`crate::rhythm`]).
+//!
+//! A host's week takes some kilobytes, so it is learnt where there is something to learn: of hosts
+//! that have shown a number of changes between visits not more than a week apart, and of the first so
+//! many of them. All others live by the clock.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{HostId, Span, Time};
+
+use crate::estimate::Visit;
+use crate::rhythm::{Habit, due, elapsed};
+
+/// Changes after which a host's hours are followed: a twelfth of a change an hour of the week says
+/// nothing yet, and shrinkage sees to that; fewer are not worth the memory.
+const FIRST_CHANGES: u8 = 16;
+/// Hosts that are followed at most: 5 kB each.
+const MOST_HOSTS: usize = 4096;
+
+/// The hours of hosts.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Habits {
+    hosts: FxHashMap<HostId, Habit>,
+    /// Changes that hosts have shown, up to [`FIRST_CHANGES`].
+    changes: FxHashMap<HostId, u8>,
+}
+
+impl Habits {
+    /// A visit to a copy that changes at a `rate`, so many plain seconds after the one before.
+    pub fn note(&mut self, host: HostId, at: Time, gap: f64, changed: bool, rate: f64) {
+        if gap <= 0.0 || gap > Span::WEEK.seconds() {
+            return;
+        }
+        if let Some(habit) = self.hosts.get_mut(&host) {
+            habit.record(at.seconds(), &Visit { gap, changed, age: None }, rate);
+        } else if changed && self.hosts.len() < MOST_HOSTS {
+            let seen = self.changes.entry(host).or_default();
+            *seen += 1;
+            if *seen >= FIRST_CHANGES {
+                self.changes.remove(&host);
+                self.hosts.insert(host, Habit::default());
+            }
+        }
+    }
+
+    /// The time from one moment to another in which a mean hour would show as many changes, seconds.
+    pub fn elapsed(&self, host: HostId, from: Time, to: Time) -> f64 {
+        match self.hosts.get(&host) {
+            Some(habit) => elapsed(habit.rhythm(), from.seconds(), to.seconds()).max(0.0),
+            None => to.since(from).seconds(),
+        }
+    }
+
+    /// The moment so much of that time after another; `None` if it never comes.
+    pub fn due(&self, host: HostId, from: Time, wait: f64) -> Option<Time> {
+        let Some(habit) = self.hosts.get(&host) else {
+            let wait = Span::from_seconds(wait).filter(|wait| *wait != Span::FOREVER)?;
+            return Some(from + wait);
+        };
+        let due = due(habit.rhythm(), from.seconds(), wait).max(from.seconds());
+        Time::from_seconds(due).filter(|due| *due != Time::NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidewatch_math::Draws;
+
+    fn at(hours: f64) -> Time {
+        Time::from_seconds(3600.0 * hours).unwrap()
+    }
+
+    /// A host whose thirty pages change at nine every day, seen every few hours for some weeks: what
+    /// waits overnight is due about nine, and nights pass in no time.
+    #[test]
+    fn what_changes_in_the_morning_is_due_in_the_morning() {
+        let (mut habits, host) = (Habits::default(), HostId(7));
+        let mut draws = Draws::of(1, "price.habits", 0);
+        let mut last = [0.0; 30];
+        while last[0] < 24.0 * 60.0 {
+            for last in &mut last {
+                let now = *last + 1.0 + 5.0 * draws.uniform();
+                let changed = ((now - 9.0) / 24.0).floor() > ((*last - 9.0) / 24.0).floor();
+                habits.note(host, at(now), 3600.0 * (now - *last), changed, 1.0 / 86_400.0);
+                *last = now;
+            }
+        }
+        let evening = 24.0 * 70.0 + 20.0;
+        let night = habits.elapsed(host, at(evening), at(evening + 10.0));
+        let morning = habits.elapsed(host, at(evening + 11.0), at(evening + 15.0));
+        assert!(morning > 3.0 * night, "{morning} {night}");
+        let due = habits.due(host, at(evening), 0.5 * 86_400.0).unwrap().seconds() / 3600.0 % 24.0;
+        assert!((6.0..12.0).contains(&due), "due at {due}");
+        assert_eq!(habits.due(host, at(evening), f64::INFINITY), None);
+    }
+
+    #[test]
+    fn others_live_by_the_clock() {
+        let (mut habits, host) = (Habits::default(), HostId(7));
+        for day in 0..10 {
+            habits.note(host, at(24.0 * f64::from(day + 1)), 86_400.0, true, 1e-5);
+        }
+        assert!((habits.elapsed(host, at(3.0), at(5.0)) - 7200.0).abs() < 1e-6);
+        assert_eq!(habits.due(host, at(3.0), 7200.0), Some(at(5.0)));
+        assert_eq!(habits.due(host, at(3.0), f64::INFINITY), None);
+    }
+}
