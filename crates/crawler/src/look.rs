@@ -44,9 +44,22 @@ impl Crawl {
         Ok(page.and_then(|page| self.frontier.why(page, self.last)))
     }
 
-    /// What another budget would bring. `None` if the policy cannot tell.
+    /// What another budget would bring, both by the second of the one who asks. `None` if the policy
+    /// cannot tell.
     pub fn what_if(&self, budget: Rate) -> Option<WhatIf> {
-        self.frontier.what_if(budget)
+        let found = self.frontier.what_if(self.by_own_second(budget))?;
+        let told = |per_second: f64| per_second * self.pace;
+        Some(WhatIf {
+            budget: told(found.budget),
+            fetches: found.fetches.map(told),
+            profit: told(found.profit),
+            ..found
+        })
+    }
+
+    /// What an operator's rate is by the crawl's second: a crawl of a simulated web may live faster.
+    pub(crate) fn by_own_second(&self, rate: Rate) -> Rate {
+        Rate::per_second(rate.as_per_second() / self.pace).unwrap_or(rate)
     }
 
     /// How things stand. `None` if the policy cannot tell.
@@ -54,9 +67,10 @@ impl Crawl {
         self.frontier.standing()
     }
 
-    /// The budget that the crawl ran with.
+    /// The budget that the crawl ran with, by the operator's second.
     pub fn budget(&self) -> Rate {
-        self.frontier.budget()
+        let own = self.frontier.budget();
+        Rate::per_second(own.as_per_second() * self.pace).unwrap_or(own)
     }
 
     /// The policy that chooses.

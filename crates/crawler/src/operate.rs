@@ -96,8 +96,10 @@ impl Crawl {
         Ok(self.store.tables()?.meta(HEARD)?.unwrap_or_default())
     }
 
-    /// Sets the budget from now on; a start sets that of its configuration again.
+    /// Sets the budget, by the operator's second, from now on; a start sets that of its configuration
+    /// again.
     pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
+        let budget = self.by_own_second(budget);
         self.config.budget = budget;
         self.tell(Input::Budget { budget, at: now }, "")?;
         self.commit()

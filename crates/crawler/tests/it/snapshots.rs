@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tidewatch_core::Time;
+use tidewatch_core::{Rate, Time};
 
 use crate::{open, run, seconds, url};
 
@@ -80,11 +80,19 @@ fn a_faster_web_has_its_own_time() {
     crawl.set_pace(PACE);
     crawl.commit().unwrap();
     drop(crawl);
-    let crawl = open(dir.path(), Time::ZERO);
+    let mut crawl = open(dir.path(), Time::ZERO);
     let minute = began + 60_000_000;
     assert_eq!(crawl.time(minute), seconds(86_400));
     assert_eq!(crawl.unix_micros(seconds(86_400)), minute);
     let per_s = crawl.status().budget_per_s;
     let plain = open(tempfile::tempdir().unwrap().path(), Time::ZERO);
     assert!((per_s / plain.status().budget_per_s - PACE).abs() < 1e-6, "{per_s}");
+    // What an operator sets and is told is by the operator's second.
+    let asked = Rate::per_second(25.0).unwrap();
+    crawl.set_budget(asked, Time::ZERO).unwrap();
+    let told = [crawl.status().budget_per_s, crawl.budget().as_per_second()];
+    let what_if = crawl.what_if(asked).map(|found| found.budget);
+    for told in told.into_iter().chain(what_if) {
+        assert!((told - 25.0).abs() < 1e-6, "{told}");
+    }
 }
