@@ -61,6 +61,9 @@ fn a_reader_sees_words_and_links() {
     }
     assert!(changed("<p>a b c</p><p>d e f</p>", "<p>d e f</p><p>a b c</p>"), "order of blocks");
     assert!(!changed("<p>a b c d e, 5 views", "<p>a b c d e, 6 views"));
+    let mail = |to: &str| format!("<p>words to <a href='mailto:{to}@b.example'>write to</a>");
+    assert!(!changed(&mail("an"), &mail("&#97;&#x6e;")), "the same address, spelled otherwise");
+    assert!(changed(&mail("&#97;n"), &mail("&#98;n")));
 }
 
 #[test]

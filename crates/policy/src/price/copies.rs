@@ -353,7 +353,7 @@ impl Copies {
         }
     }
 
-    /// How much of a copy is wrong once it has changed, where its divergence does not tell.
+    /// How much of a copy is wrong once it has changed: all of it, where no sketches tell.
     fn size(&self, page: PageId) -> f64 {
         let copy = self.page(page);
         let (guess, worth) = SIZE;
