@@ -8,8 +8,13 @@ use tidewatch_policy::{WhatIf, Why};
 
 /// Seconds as a person says them.
 pub fn lasting(seconds: f64) -> String {
-    const UNITS: [(f64, &str); 4] =
-        [(86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds")];
+    const UNITS: [(f64, &str); 5] = [
+        (365.25 * 86_400.0, "years"),
+        (86_400.0, "days"),
+        (3600.0, "hours"),
+        (60.0, "minutes"),
+        (1.0, "seconds"),
+    ];
     match UNITS.into_iter().find(|(unit, _)| seconds >= 2.0 * unit) {
         Some((unit, name)) => format!("{:.0} {name}", seconds / unit),
         None => "a moment".to_owned(),
@@ -86,7 +91,7 @@ fn worth(why: &Why, now: Time) -> String {
         Value::Refresh { weight, size, staling } => {
             let (changes, visits) = why.history;
             let seen = match visits {
-                0 => "It was seen once, so nothing is known of its changes yet.".to_owned(),
+                0 => "It was seen once, so other pages speak for its changes.".to_owned(),
                 1 if changes > 0 => "One further visit saw a change.".to_owned(),
                 1 => "One further visit saw no change.".to_owned(),
                 _ => format!("Of {visits} further visits {changes} saw a change."),
@@ -235,6 +240,7 @@ mod tests {
         assert_eq!(lasting(119.0), "119 seconds");
         assert_eq!(lasting(7200.0), "2 hours");
         assert_eq!(lasting(864_000.0), "10 days");
+        assert_eq!(lasting(2.6e9), "82 years");
     }
 
     #[test]
