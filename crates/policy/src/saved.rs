@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The form of states; one more whenever a policy keeps something else than it did.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 /// Longest name within a state; nothing else needs room of its own while it is read.
 const NAME_BYTES: usize = 1 << 16;
 
@@ -25,4 +25,34 @@ pub fn read<T: DeserializeOwned>(from: &mut dyn io::Read) -> Option<T> {
         return None;
     }
     postcard::from_io((from, room)).ok().map(|(state, _)| state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_read_as_it_was_written_and_nothing_beyond() {
+        let state = (String::from("price"), vec![1.5f64, -2.0]);
+        let mut bytes = Vec::new();
+        assert!(write(&state, &mut bytes).unwrap());
+        bytes.extend(b"the next");
+        let mut rest = &bytes[..];
+        assert_eq!(read(&mut rest), Some(state));
+        assert_eq!(rest, b"the next");
+    }
+
+    /// What another build has kept under another form is not taken for ours, even where it would fit.
+    #[test]
+    fn another_form_and_torn_bytes_are_refused() {
+        let mut ours = Vec::new();
+        write(&7u64, &mut ours).unwrap();
+        for form in [0, FORM - 1, FORM + 1, u32::MAX] {
+            let other = postcard::to_stdvec(&(form, 7u64)).unwrap();
+            assert_eq!(read::<u64>(&mut &other[..]), None, "form {form}");
+        }
+        for end in 0..ours.len() {
+            assert_eq!(read::<u64>(&mut &ours[..end]), None, "{end} bytes of {}", ours.len());
+        }
+    }
 }

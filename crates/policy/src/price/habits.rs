@@ -54,13 +54,16 @@ impl Habits {
 
     /// The moment so much of that time after another; `None` if it never comes.
     pub fn due(&self, host: HostId, from: Time, wait: f64) -> Option<Time> {
-        let Some(habit) = self.hosts.get(&host) else {
-            let wait = Span::from_seconds(wait).filter(|wait| *wait != Span::FOREVER)?;
-            return Some(from + wait);
-        };
+        let Some(habit) = self.hosts.get(&host) else { return by_the_clock(from, wait) };
         let due = due(habit.rhythm(), from.seconds(), wait).max(from.seconds());
         Time::from_seconds(due).filter(|due| *due != Time::NEVER)
     }
+}
+
+/// The moment so many plain seconds after another; `None` if it never comes.
+pub fn by_the_clock(from: Time, wait: f64) -> Option<Time> {
+    let wait = Span::from_seconds(wait).filter(|wait| *wait != Span::FOREVER)?;
+    Some(from + wait)
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ mod tests {
     use crate::law::Poisson;
     use crate::price::clearing::PRICES;
     use crate::price::signals::Signalled;
-    use crate::price::value::{Source, Staling};
+    use crate::price::{Source, Staling};
     use tidewatch_math::Draws;
 
     fn copies(count: u64) -> (Vec<Value>, Vec<f64>, Vec<f64>) {

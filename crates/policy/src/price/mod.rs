@@ -7,26 +7,37 @@
 //!
 //! How the parts meet. [`value`] says what a fetch is worth, by kind. [`market`] finds the price at
 //! which demand meets the budget; [`control`] keeps it there while the load moves; [`hosts`]
-//! that politeness slows have their own. [`copies`] learns
-//! how copies go stale and what they are worth, also from hints ([`signals`]) and by the hours at which
-//! hosts change ([`habits`]); [`news`] learns what sources show and what new pages
-//! bring, each page by itself ([`predict`]). [`Price`] puts items in the order in which they reach the
-//! price (`next.rs`; `plan.rs` finds both anew), and [`why`] tells what decided.
+//! that politeness slows have their own. [`copies`] learns how copies go stale and what they are worth,
+//! also from hints ([`signals`]) and by the hours at which hosts change ([`habits`]); [`news`] learns
+//! what sources show and what new pages bring, each page by itself ([`predict`]), and [`prospects`]
+//! what pages of the frontier do. [`Price`] puts items in the order in which they reach the price
+//! (`place.rs`, `next.rs`; `plan.rs` finds both anew), [`probes`] measure without favour, and [`why`] tells what
+//! decided.
 
 pub mod clearing;
+pub mod clicks;
 pub mod control;
 pub mod copies;
+pub mod copy;
+pub mod credit;
 pub mod habits;
 pub mod hosts;
 pub mod market;
 pub mod news;
 mod next;
+mod place;
 mod plan;
 mod policy;
 pub mod predict;
+pub mod probes;
+pub mod prospects;
+pub mod settings;
 pub mod signals;
+pub mod source;
 pub mod value;
 pub mod why;
 
-pub use policy::{Price, Settings};
-pub use value::{Source, Staling, Value};
+pub use policy::Price;
+pub use settings::Settings;
+pub use source::Source;
+pub use value::{Staling, Value};

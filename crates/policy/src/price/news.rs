@@ -5,25 +5,20 @@
 //! price; a day later the log has told how it was clicked, and the predictor learns; then it is let go.
 //! Pages that are never fetched are let go after a week.
 //!
-//! **Credit.** A page stands on several sources. What the visit that found it has earned is only what
-//! would have been lost until the next of them was looked at: of clicks that fade at rate μ, found at
-//! t₁ and seen elsewhere at t₂, the part 1 − e^(−μ(t₂ − t₁)). The mean over a host's pages, κ, scales
-//! what its sources are worth.
-//!
-//! **Pages not on sources** are prospects, the frontier: they bring the clicks that pages found in the
-//! same way on their host have brought, or on average where little is known of the host. Readers
-//! follow links, so that a page is clicked more where pages that show it are: what they hand on, each
-//! its clicks divided by its links, is the first step of the walk of `[TTKN15]`, and the predictor
-//! learns what it is worth. A prospect that is let go keeps its factor, in its page's state.
+//! What the finding visit has earned, where several sources show a page, is told by [`super::credit`];
+//! what pages bring that are on no source, by [`super::prospects`]. Of those that are let go the factor
+//! is kept, in their page's state.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Interest, LinkSeen, PageId, Span, Time};
 
+use super::credit::Credits;
 use super::predict::{Predictor, feature, magnitude, of_url, words};
-use super::value::{Source, Value};
+use super::prospects::Prospects;
+use super::source::Source;
+use super::value::Value;
 use crate::echo::{Assumed, Beliefs, Counting, Pace, Pooling};
-use crate::estimate::Evidence;
 
 /// A page is learnt from so long after its fetch…
 const LEARN_AFTER: Span = Span::DAY;
@@ -33,19 +28,6 @@ const LET_GO: Span = Span::WEEK;
 const ALONE_AFTER: Span = Span::DAY.times(2);
 /// Visits from which new-link rates are told, as in `[LOSS13]`.
 const MEMORY: usize = 7;
-/// Pages whose credit is as good as a host's own.
-const CREDIT_PAGES: f64 = 5.0;
-/// For so long a prospect brings clicks once it is in the collection. Until then it waits: unlike
-/// news, what nobody has fetched yet is clicked next month as it is today.
-const PROSPECT_LIFE: Span = Span::WEEK.times(2);
-/// Before anything is known: clicks of a prospect, a click a week as of a copy, and how many pages that
-/// belief is worth.
-const PROSPECT_CLICKS: f64 = 2.0;
-const PROSPECT_PAGES: f64 = 1.0;
-/// Shape of the distribution of clicks among prospects, a: few pages of many are clicked at all.
-const PROSPECT_SHAPE: f64 = 0.1;
-/// Shape of the distribution of hosts' means about the average of all.
-const HOST_SHAPE: f64 = 1.0;
 /// Seconds in which what is handed on is counted.
 const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
 /// Stands for "not on a source".
@@ -74,16 +56,11 @@ pub struct News {
     parts: Parts,
     beliefs: Beliefs,
     predictor: Predictor,
-    prospects: Predictor,
+    prospects: Prospects,
+    credits: Credits,
     /// By source: its host.
     hosts: Vec<HostId>,
     fresh: FxHashMap<PageId, Fresh>,
-    /// By host: credit earned, and pages it was earned with; the same of all.
-    credits: Vec<[f64; 2]>,
-    credit: [f64; 2],
-    /// By host: clicks of prospects, and pages.
-    earned: Vec<Evidence>,
-    earned_by_all: Evidence,
 }
 
 /// A page found and not yet let go.
@@ -111,16 +88,10 @@ impl News {
             parts,
             beliefs: beliefs.assuming(Assumed::A_CLICK).with_log_of_all(logs_all),
             predictor: Predictor::default(),
-            prospects: Predictor::default(),
+            prospects: Prospects::default(),
+            credits: Credits::default(),
             hosts: Vec::new(),
             fresh: FxHashMap::default(),
-            credits: Vec::new(),
-            credit: [0.0; 2],
-            earned: Vec::new(),
-            earned_by_all: Evidence {
-                changes: PROSPECT_CLICKS * PROSPECT_PAGES,
-                time: PROSPECT_PAGES,
-            },
         }
     }
 
@@ -128,19 +99,11 @@ impl News {
     pub fn add_source(&mut self, host: HostId) -> u32 {
         self.beliefs.add_source(host.0);
         self.hosts.push(host);
-        self.room_for(host);
         self.hosts.len() as u32 - 1
-    }
-
-    fn room_for(&mut self, host: HostId) {
-        let hosts = self.credits.len().max(host.index() + 1);
-        self.credits.resize(hosts, [0.0; 2]);
-        self.earned.resize(hosts, Evidence::default());
     }
 
     /// A page became known, on a source or elsewhere.
     pub fn found(&mut self, page: PageId, host: HostId, url: &str, source: u32, at: Time) {
-        self.room_for(host);
         let born = match self.hosts.get(source as usize) {
             Some(_) => self.beliefs.found(source as usize, page, at),
             None => Some(at),
@@ -187,7 +150,7 @@ impl News {
                 let decay = self.beliefs.curve(fresh.source as usize).decay;
                 let part = -(-decay * at.since(fresh.found).seconds()).exp_m1();
                 let host = self.hosts[fresh.source as usize];
-                count(&mut self.credits[host.index()], &mut self.credit, part);
+                self.credits.count(host, part);
             }
             fresh.shown = fresh.shown.saturating_add(1);
             if fresh.fetched.is_none() {
@@ -228,7 +191,7 @@ impl News {
             {
                 fresh.is_credited = true;
                 let host = self.hosts[fresh.source as usize];
-                count(&mut self.credits[host.index()], &mut self.credit, 1.0);
+                self.credits.count(host, 1.0);
             }
             let is_over = match fresh.fetched {
                 Some(at) => now.since(at) >= LEARN_AFTER,
@@ -259,16 +222,7 @@ impl News {
                 return;
             }
             let seen = (shown.lived.seconds() - shown.open.seconds()).max(LEARN_AFTER.seconds());
-            let part = seen / PROSPECT_LIFE.seconds();
-            let base = part * self.prospect(fresh.host);
-            self.prospects.learn(&features, base, clicks);
-            // Pages of a host differ far more than chance makes them: the variance of a page's clicks
-            // is m(1 + m/a), not m, so that each counts for that much less.
-            let counts = (1.0 + base / PROSPECT_SHAPE).recip();
-            for evidence in [&mut self.earned[fresh.host.index()], &mut self.earned_by_all] {
-                evidence.changes += counts * clicks;
-                evidence.time += counts * part;
-            }
+            self.prospects.learn(fresh.host, &features, seen, clicks);
             return;
         }
         let curve = self.beliefs.curve(fresh.source as usize);
@@ -280,8 +234,7 @@ impl News {
 
     /// Mean clicks of prospects on a host.
     pub fn prospect(&self, host: HostId) -> f64 {
-        let all = self.earned_by_all.changes / self.earned_by_all.time;
-        self.earned[host.index()].shrunk(HOST_SHAPE, all)
+        self.prospects.mean(host)
     }
 
     fn prospect_factor(&self, fresh: &Fresh) -> f64 {
@@ -310,24 +263,14 @@ impl News {
 
     /// What visits to a source are worth at a time.
     pub fn source(&self, source: u32, now: Time) -> Source {
-        let curve = self.beliefs.curve(source as usize);
+        let (curve, host) = (self.beliefs.curve(source as usize), self.hosts[source as usize]);
         Source {
             arrivals: self.beliefs.arrivals(source as usize, now),
-            credit: self.credit(self.hosts[source as usize]),
+            credit: if self.parts.credit { self.credits.of(host) } else { 1.0 },
             profit: curve.profit,
             decay: curve.decay,
             spread: if self.parts.prediction { self.predictor.spread() } else { 0.0 },
         }
-    }
-
-    /// κ of a host.
-    fn credit(&self, host: HostId) -> f64 {
-        if !self.parts.credit {
-            return 1.0;
-        }
-        let all = (self.credit[0] + 1.0) / (self.credit[1] + 1.0);
-        let [earned, pages] = self.credits[host.index()];
-        (earned + CREDIT_PAGES * all) / (pages + CREDIT_PAGES)
     }
 
     /// Seconds since a page was found that waits to be fetched for the first time.
@@ -343,13 +286,6 @@ impl News {
     /// How many pages show one that waits, for explanations.
     pub fn shown_by(&self, page: PageId) -> Option<u16> {
         self.fresh.get(&page).map(|fresh| fresh.shown)
-    }
-}
-
-fn count(of_host: &mut [f64; 2], of_all: &mut [f64; 2], part: f64) {
-    for sums in [of_host, of_all] {
-        sums[0] += part;
-        sums[1] += 1.0;
     }
 }
 

@@ -2,11 +2,34 @@
 
 use tidewatch_core::{PageId, Time};
 
-use super::policy::{LATE, LATE_ALLOWANCES, LOOKS, Place, Price, ROUNDING};
+use super::news::NO_SOURCE;
+use super::place::Place;
+use super::policy::Price;
 use crate::Gate;
 use crate::agenda::Highest;
 
+/// Times are kept in microseconds: what is worth the price but for this rounding is worth it.
+const ROUNDING: f64 = 1.0 - 1e-6;
+/// What was due so long ago, as a share of its wait, had to wait for the budget; so did what was due
+/// before so many allowances.
+const LATE: f64 = 0.01;
+const LATE_ALLOWANCES: f64 = 5.0;
+/// Due times that are looked at anew in one choice at most; the rest follow with the next.
+const LOOKS: usize = 64;
+
 impl Price {
+    /// A copy at random, now and then.
+    pub(super) fn probe(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        if self.held.is_empty() || self.draws.uniform() >= self.settings.probes {
+            return None;
+        }
+        let page = self.held[(self.draws.uniform() * self.held.len() as f64) as usize];
+        let copy = self.copies.page(page);
+        let is_copy = copy.source == NO_SOURCE && !copy.is_gone();
+        let is_free = self.places[page.index()] != Place::UnderWay && is_copy;
+        (is_free && gate.opens_at(copy.host) <= now).then_some(page)
+    }
+
     /// The dearest page never fetched that is worth the price.
     pub(super) fn next_once(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
         for _ in 0..LOOKS {

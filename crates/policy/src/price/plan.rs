@@ -6,10 +6,17 @@ use tidewatch_core::{HostId, PageId, Span, Time};
 use super::clearing::clear_to;
 use super::market::{Nearby, demand};
 use super::news::NO_SOURCE;
-use super::policy::{LEAST, OUTGROWN, Place, Price, SOLVED};
+use super::place::Place;
+use super::policy::Price;
 use super::value::Value;
 use crate::Agenda;
 
+/// The price is solved for to this relative width: what is believed moves it by far more.
+pub(super) const SOLVED: f64 = 1e-3;
+/// The price where a fetch costs nothing, since everything can be fetched; in clicks.
+pub(super) const LEAST: f64 = 1e-15;
+/// The market is solved anew when twice as many copies are held as then, and so many more.
+const OUTGROWN: usize = 8;
 /// Copies that stand for all when the market is solved, and how often they are asked anew.
 const SAMPLE: usize = 1 << 11;
 const COPIES_EVERY: Span = Span::DAY;
@@ -33,7 +40,7 @@ impl Price {
     /// Solves the market anew.
     pub(super) fn solve(&mut self, now: Time) {
         self.next_solve = Some(now + self.settings.solve_every);
-        if self.held.len() >= 2 * self.solved_with + OUTGROWN {
+        if self.is_outgrown() {
             self.copies_demand = None;
         }
         self.solved_with = self.held.len();
@@ -73,6 +80,12 @@ impl Price {
             sources.into_iter().for_each(|page| self.reschedule(page));
             self.promote();
         }
+    }
+
+    /// Whether so much more is held than when the market was solved that it should be again: a young
+    /// crawl knows twice as much after minutes.
+    pub(super) fn is_outgrown(&self) -> bool {
+        self.held.len() >= 2 * self.solved_with + OUTGROWN
     }
 
     /// Sweeps where the price has fallen so far that what waits would come late, or most of what

@@ -5,11 +5,10 @@ use tidewatch_core::{FetchKind, PageId, Time};
 use super::clearing::clear_to;
 use super::market::demand;
 use super::news::NO_SOURCE;
-use super::policy::{ATTEMPTS, LEAST, Price, SOLVED};
+use super::place::ATTEMPTS;
+use super::plan::{LEAST, SOLVED};
+use super::policy::Price;
 use super::value::Value;
-
-/// Quantile of the standard normal law for an interval of 95%.
-const Z_95: f64 = 1.959_963_984_540_054;
 
 /// All that decided about a page at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,7 +98,7 @@ impl Price {
             price: self.price(),
             host_price,
             due: due.unwrap_or(Time::NEVER),
-            history: self.copies.history(page),
+            history: self.copies.page(page).history(),
             shown: self.news.shown_by(page),
             is_gone: copy.is_gone(),
             failures: copy.failures(),
@@ -135,13 +134,6 @@ impl Price {
 
     /// How things stand.
     pub(super) fn report(&self) -> Standing {
-        let freshness = (self.probes.all > 0.0).then(|| {
-            let (share, n) = (self.probes.fresh / self.probes.all, self.probes.all);
-            // Wilson's half-width, which is sound for shares near one and for few probes.
-            let z2 = Z_95 * Z_95;
-            let spread = share * (1.0 - share) / n + z2 / (4.0 * n * n);
-            (share, Z_95 * spread.sqrt() / (1.0 + z2 / n))
-        });
-        Standing { price: self.price(), freshness }
+        Standing { price: self.price(), freshness: self.probes.freshness() }
     }
 }

@@ -1,0 +1,135 @@
+//! Where a page waits: among those never fetched by its worth, among copies and sources by when it is
+//! due.
+
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{HostId, PageId, Span, Time};
+
+use super::news::NO_SOURCE;
+use super::policy::Price;
+use super::value::Value;
+use crate::agenda::Highest;
+
+/// A page that is not due for so long is looked at again then, and ever less often.
+const LOOK_AGAIN: Span = Span::DAY;
+const LOOK_LATER: f64 = 1.25;
+/// Times that a page is tried before it is left alone for long: after so many failures, this much
+/// after it was found, doubled by each.
+pub(super) const ATTEMPTS: u8 = 3;
+const RETRY: Span = Span::MINUTE.times(10);
+
+/// Where a page waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Place {
+    #[default]
+    Nowhere,
+    Once,
+    Cheap,
+    Due(Time),
+    UnderWay,
+}
+
+impl Price {
+    /// Puts a page that was never fetched where its worth says. Sources are fetched at once: nothing
+    /// is known of them before.
+    pub(super) fn offer(&mut self, page: PageId) {
+        let (place, copy) = (self.places[page.index()], self.copies.page(page));
+        let is_settled = copy.last().is_some() || copy.is_gone();
+        if place == Place::UnderWay || is_settled || self.is_left_alone(page) {
+            return;
+        }
+        let worth = match self.once_worth(page) {
+            Some(worth) => worth,
+            None if self.copies.page(page).source != NO_SOURCE => f64::MAX,
+            None => return,
+        };
+        let host = self.copies.page(page).host;
+        let is_dear = worth >= self.host_price(host);
+        let (queue, place) =
+            if is_dear { (&mut self.once, Place::Once) } else { (&mut self.cheap, Place::Cheap) };
+        queue.push(Highest(worth), host, page);
+        self.places[page.index()] = place;
+    }
+
+    /// Whether a page that was never there has failed too often to be tried now, however many pages
+    /// name it: each further failure doubles its time.
+    fn is_left_alone(&self, page: PageId) -> bool {
+        let failures = self.copies.page(page).failures();
+        failures >= ATTEMPTS
+            && self.news.waited(page, self.now) < RETRY.seconds() * f64::from(1u32 << failures)
+    }
+
+    /// What a page never fetched is worth, and since when it loses that.
+    pub(super) fn once_value(&self, page: PageId) -> Option<(Value, Time)> {
+        self.news.value(page).or_else(|| {
+            let factor = self.copies.page(page).kept_factor()?;
+            let clicks = factor * self.news.prospect(self.copies.page(page).host);
+            Some((Value::Once { clicks, decay: 0.0 }, self.now))
+        })
+    }
+
+    /// What a page never fetched is worth now.
+    pub(super) fn once_worth(&mut self, page: PageId) -> Option<f64> {
+        self.news.judge(page);
+        let (value, since) = self.once_value(page)?;
+        Some(value.worth(self.now.since(since).seconds(), 0.0))
+    }
+
+    /// What further fetches of a page are worth.
+    pub(super) fn value(&self, page: PageId) -> Value {
+        if let Some(told) = self.told.get(&page) {
+            return *told;
+        }
+        match self.copies.page(page).source {
+            NO_SOURCE => self.copies.value(page),
+            source => Value::Source(self.news.source(source, self.now)),
+        }
+    }
+
+    /// Puts a page that has been fetched where its worth will have reached the price.
+    pub(super) fn schedule(&mut self, page: PageId, from: Time) {
+        let copy = self.copies.page(page);
+        if copy.is_gone() {
+            self.places[page.index()] = Place::Nowhere;
+            return;
+        }
+        let host = copy.host;
+        let (value, price) = (self.value(page), self.host_price(host));
+        let elapsed = self.copies.elapsed(page, from, self.now);
+        let wait = match value.not_before(price) {
+            // Nearly all copies are not due for long: when exactly need not be known yet.
+            soonest if soonest > elapsed + LOOK_AGAIN.seconds() => soonest,
+            _ => match LOOK_LATER * elapsed + LOOK_AGAIN.seconds() {
+                later if value.worth(later, price) < price => later,
+                _ => value.wait(price),
+            },
+        };
+        let due = self.due_time(page, from, wait);
+        self.wait_until(page, host, due);
+    }
+
+    /// When a page is due that waits so long after a fetch; `None` if never. After failures it is asked
+    /// for less and less often.
+    pub(super) fn due_time(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
+        let wait = wait * f64::from(1u32 << self.copies.page(page).failures());
+        self.copies.due(page, from, wait)
+    }
+
+    pub(super) fn wait_until(&mut self, page: PageId, host: HostId, due: Option<Time>) {
+        self.places[page.index()] = due.map_or(Place::Nowhere, Place::Due);
+        if let Some(due) = due {
+            self.due.push((due, page.0), host, page);
+        }
+    }
+
+    /// A fetch failed: when next?
+    pub(super) fn retry(&mut self, page: PageId, is_first: bool, at: Time) {
+        let copy = self.copies.page(page);
+        if !is_first {
+            self.schedule(page, at);
+        } else if copy.failures() < ATTEMPTS {
+            self.offer(page);
+        } else {
+            self.places[page.index()] = Place::Nowhere;
+        }
+    }
+}

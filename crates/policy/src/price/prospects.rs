@@ -1,0 +1,71 @@
+//! Prospects, the frontier: pages not on sources. They bring the clicks that pages found in the same
+//! way on their host have brought, or on average where little is known of the host. Readers follow
+//! links, so that a page is clicked more where pages that show it are: what they hand on, each its
+//! clicks divided by its links, is the first step of the walk of `[TTKN15]`, and the predictor learns
+//! what it is worth.
+
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{HostId, Span};
+
+use super::predict::Predictor;
+use crate::estimate::Evidence;
+
+/// For so long a prospect brings clicks once it is in the collection. Until then it waits: unlike
+/// news, what nobody has fetched yet is clicked next month as it is today.
+const LIFE: Span = Span::WEEK.times(2);
+/// Before anything is known: clicks of a prospect, a click a week as of a copy, and how many pages that
+/// belief is worth.
+const CLICKS: f64 = 2.0;
+const PAGES: f64 = 1.0;
+/// Shape of the distribution of clicks among prospects, a: few pages of many are clicked at all.
+const SHAPE: f64 = 0.1;
+/// Shape of the distribution of hosts' means about the average of all.
+const HOST_SHAPE: f64 = 1.0;
+
+/// What prospects have brought.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Prospects {
+    predictor: Predictor,
+    /// Clicks and pages, by host and of all.
+    hosts: Vec<Evidence>,
+    all: Evidence,
+}
+
+impl Default for Prospects {
+    fn default() -> Self {
+        Prospects {
+            predictor: Predictor::default(),
+            hosts: Vec::new(),
+            all: Evidence { changes: CLICKS * PAGES, time: PAGES },
+        }
+    }
+}
+
+impl Prospects {
+    /// Mean clicks of prospects on a host.
+    pub fn mean(&self, host: HostId) -> f64 {
+        let own = self.hosts.get(host.index()).copied().unwrap_or_default();
+        own.shrunk(HOST_SHAPE, self.all.changes / self.all.time)
+    }
+
+    /// By how much one of which this is seen is expected to be clicked more than others of its host.
+    pub fn factor(&self, features: &[u32]) -> f64 {
+        self.predictor.factor(features)
+    }
+
+    /// A prospect of which this was seen had so many clicks in this time after its fetch.
+    pub fn learn(&mut self, host: HostId, features: &[u32], seen: f64, clicks: f64) {
+        let hosts = self.hosts.len().max(host.index() + 1);
+        self.hosts.resize(hosts, Evidence::default());
+        let part = seen / LIFE.seconds();
+        let expected = part * self.mean(host);
+        self.predictor.learn(features, expected, clicks);
+        // Pages of a host differ far more than chance makes them: the variance of a page's clicks
+        // is m(1 + m/a), not m, so that each counts for that much less.
+        let counts = (1.0 + expected / SHAPE).recip();
+        for evidence in [&mut self.hosts[host.index()], &mut self.all] {
+            evidence.changes += counts * clicks;
+            evidence.time += counts * part;
+        }
+    }
+}
