@@ -14,6 +14,7 @@ mod orders;
 mod reach;
 mod reader_changes;
 mod refresh_on_line;
+mod rhythm;
 mod staleness_curves;
 mod two_pages;
 mod uniform_vs_proportional;
@@ -91,6 +92,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "refresh-on-line",
         about: "refresh policies that estimate while they crawl (--data: folder mdn_site)",
         run: refresh_on_line::run,
+    },
+    Experiment {
+        name: "refresh-rhythm",
+        about: "copies whose hosts sleep: what the hours at which pages change are worth",
+        run: rhythm::run,
     },
     Experiment {
         name: "echo-table1",

@@ -14,6 +14,7 @@ pub mod longevity;
 pub mod merge;
 pub mod mixed;
 pub mod renewal;
+pub(crate) mod rhythm;
 pub mod shared;
 
 use tidewatch_trace::Trace;

@@ -46,6 +46,11 @@ pub struct Copies {
 }
 
 impl Copies {
+    /// No pages yet. `rhythm`: whether the hours count at which hosts change.
+    pub fn new(rhythm: bool) -> Self {
+        Copies { habits: Habits::new(rhythm), ..Copies::default() }
+    }
+
     /// Adds the next page.
     pub fn add(&mut self, host: HostId, url: &str, weight: f64, source: u32, at: Time) {
         let mut copy = Copy::new(host, url, weight, source, at);
@@ -156,16 +161,16 @@ impl Copies {
         self.pages.par_iter_mut().for_each(|copy| copy.believe(pool));
     }
 
-    /// The time from one moment to another as it counts for a page: of copies by the hours at which
-    /// their host changes. (Sources know the hour by their rate.)
-    pub fn elapsed(&self, page: PageId, from: Time, to: Time) -> f64 {
+    /// How long a page has waited since a moment: of copies by the hours at which their host changes.
+    /// (Sources know the hour by their rate.)
+    pub fn waited(&self, page: PageId, from: Time, now: Time) -> f64 {
         match self.page(page) {
-            copy if copy.source == NO_SOURCE => self.habits.elapsed(copy.host, from, to),
-            _ => to.since(from).seconds(),
+            copy if copy.source == NO_SOURCE => self.habits.waited(copy.host, from, now),
+            _ => now.since(from).seconds(),
         }
     }
 
-    /// The moment so much of that time after another; `None` if it never comes.
+    /// The moment at which a page has waited so long; `None` if it never comes.
     pub fn due(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
         match self.page(page) {
             copy if copy.source == NO_SOURCE => self.habits.due(copy.host, from, wait),
@@ -205,7 +210,7 @@ mod tests {
     }
 
     fn one() -> Copies {
-        let mut copies = Copies::default();
+        let mut copies = Copies::new(true);
         copies.add(HostId(0), "http://a.test/x", 2.0, u32::MAX, at(0.0));
         copies
     }
@@ -285,7 +290,7 @@ mod tests {
     /// given up: the pool knows that they will, and by how much.
     #[test]
     fn the_pool_speaks_for_pages_not_yet_seen_to_change() {
-        let mut copies = Copies::default();
+        let mut copies = Copies::new(true);
         let mut draws = tidewatch_math::Draws::of(2, "price.copies.pool", 0);
         for page in 0..1000u32 {
             copies.add(HostId(page), "http://a.test/x", 1.0, u32::MAX, at(0.0));

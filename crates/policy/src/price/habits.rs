@@ -1,5 +1,6 @@
-//! At which hours do the copies of a host change? Where that is known, time since a fetch is counted in
-//! expected changes, so that a page which changes at nine is due just after nine ([`crate::rhythm`]).
+//! At which hours do the copies of a host change? Where that is known, rates are learnt in expected
+//! changes, and fetches placed where they save most ([`crate::rhythm`]): a page fetched daily is fetched
+//! when its host goes to sleep.
 //!
 //! A host's week takes some kilobytes, so it is learnt where there is something to learn: of hosts
 //! that have shown a number of changes between visits not more than a week apart, and of the first so
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Span, Time};
 
 use crate::estimate::Visit;
-use crate::rhythm::{Habit, due, elapsed};
+use crate::rhythm::{Habit, best_moment, elapsed, longest_wait};
 
 /// Changes after which a host's hours are followed: a twelfth of a change an hour of the week says
 /// nothing yet, and shrinkage sees to that; fewer are not worth the memory.
@@ -21,15 +22,22 @@ const MOST_HOSTS: usize = 4096;
 /// The hours of hosts.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Habits {
+    /// Whether they are followed at all.
+    is_on: bool,
     hosts: FxHashMap<HostId, Habit>,
     /// Changes that hosts have shown, up to [`FIRST_CHANGES`].
     changes: FxHashMap<HostId, u8>,
 }
 
 impl Habits {
+    /// Nothing known yet, and nothing learnt if they are not to be followed.
+    pub fn new(is_on: bool) -> Self {
+        Habits { is_on, ..Habits::default() }
+    }
+
     /// A visit to a copy that changes at a `rate`, so many plain seconds after the one before.
     pub fn note(&mut self, host: HostId, at: Time, gap: f64, changed: bool, rate: f64) {
-        if gap <= 0.0 || gap > Span::WEEK.seconds() {
+        if !self.is_on || gap <= 0.0 || gap > Span::WEEK.seconds() {
             return;
         }
         if let Some(habit) = self.hosts.get_mut(&host) {
@@ -52,11 +60,20 @@ impl Habits {
         }
     }
 
-    /// The moment so much of that time after another; `None` if it never comes.
+    /// The best moment for a fetch that would be due so long after another on a host without hours;
+    /// `None` if it never comes.
     pub fn due(&self, host: HostId, from: Time, wait: f64) -> Option<Time> {
         let Some(habit) = self.hosts.get(&host) else { return by_the_clock(from, wait) };
-        let due = due(habit.rhythm(), from.seconds(), wait).max(from.seconds());
+        let due = best_moment(habit.rhythm(), from.seconds(), wait);
         Time::from_seconds(due).filter(|due| *due != Time::NEVER)
+    }
+
+    /// The longest wait after one moment that is over at another.
+    pub fn waited(&self, host: HostId, from: Time, now: Time) -> f64 {
+        match self.hosts.get(&host) {
+            Some(habit) => longest_wait(habit.rhythm(), from.seconds(), now.seconds()),
+            None => now.since(from).seconds(),
+        }
     }
 }
 
@@ -79,7 +96,7 @@ mod tests {
     /// waits overnight is due about nine, and nights pass in no time.
     #[test]
     fn what_changes_in_the_morning_is_due_in_the_morning() {
-        let (mut habits, host) = (Habits::default(), HostId(7));
+        let (mut habits, host) = (Habits::new(true), HostId(7));
         let mut draws = Draws::of(1, "price.habits", 0);
         let mut last = [0.0; 30];
         while last[0] < 24.0 * 60.0 {
@@ -101,7 +118,7 @@ mod tests {
 
     #[test]
     fn others_live_by_the_clock() {
-        let (mut habits, host) = (Habits::default(), HostId(7));
+        let (mut habits, host) = (Habits::new(true), HostId(7));
         for day in 0..10 {
             habits.note(host, at(24.0 * f64::from(day + 1)), 86_400.0, true, 1e-5);
         }

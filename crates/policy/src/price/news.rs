@@ -42,12 +42,15 @@ pub struct Parts {
     pub credit: bool,
     /// Sources learn from one another.
     pub pooling: bool,
+    /// Hosts have hours at which they publish and change.
+    pub rhythm: bool,
 }
 
 impl Parts {
     /// What is used where nothing else is asked for. Credit is left out: `lab run price-vs-echo` earns
     /// less with it at every budget, since arrivals already count only what nobody had found before.
-    pub const DEFAULT: Parts = Parts { prediction: true, credit: false, pooling: true };
+    pub const DEFAULT: Parts =
+        Parts { prediction: true, credit: false, pooling: true, rhythm: true };
 }
 
 /// Sources and new pages.
@@ -73,6 +76,8 @@ struct Fresh {
     fetched: Option<Time>,
     /// Pages that show it.
     shown: u16,
+    /// Hours after it was found until a second page showed it, and one more; zero before.
+    again: u16,
     /// Clicks a second that they hand on.
     flow: f32,
     is_credited: bool,
@@ -83,7 +88,8 @@ impl News {
     /// Nothing known yet. `logs_all`: whether the log tells the clicks of pages never fetched too.
     pub fn new(parts: Parts, logs_all: bool) -> Self {
         let pooling = if parts.pooling { Pooling::All } else { Pooling::Alone };
-        let beliefs = Beliefs::new(MEMORY, Pace::Rhythm, Counting::Discoveries, pooling);
+        let pace = if parts.rhythm { Pace::Rhythm } else { Pace::Steady };
+        let beliefs = Beliefs::new(MEMORY, pace, Counting::Discoveries, pooling);
         News {
             parts,
             beliefs: beliefs.assuming(Assumed::A_CLICK).with_log_of_all(logs_all),
@@ -113,9 +119,18 @@ impl News {
         features.push(feature("hour", &(hour as u32).to_string()));
         // What a first visit shows is old: its clicks are over, as far as is known.
         let born = born.unwrap_or(at - LET_GO);
-        let (fetched, shown, flow, is_credited) = (None, 0, 0.0, false);
-        let fresh =
-            Fresh { host, source, found: at, born, fetched, shown, flow, is_credited, features };
+        let fresh = Fresh {
+            host,
+            source,
+            found: at,
+            born,
+            fetched: None,
+            shown: 0,
+            again: 0,
+            flow: 0.0,
+            is_credited: false,
+            features,
+        };
         self.fresh.insert(page, fresh);
     }
 
@@ -153,6 +168,9 @@ impl News {
                 self.credits.count(host, part);
             }
             fresh.shown = fresh.shown.saturating_add(1);
+            if fresh.shown == 2 {
+                fresh.again = 1 + (at.since(fresh.found).seconds() / 3600.0) as u16;
+            }
             if fresh.fetched.is_none() {
                 changed(link.page);
             }
@@ -300,10 +318,14 @@ pub struct Shows {
     pub is_first: bool,
 }
 
-/// What was seen of a page, with how many pages show it by now and what they hand on.
+/// What was seen of a page, with how many pages show it by now, how fast they became more and what
+/// they hand on.
 fn full(fresh: &Fresh) -> Vec<u32> {
     let mut features = fresh.features.clone();
     features.push(magnitude("shown", usize::from(fresh.shown)));
+    if fresh.again > 0 {
+        features.push(magnitude("again", fresh.again.into()));
+    }
     if fresh.source == NO_SOURCE {
         // In clicks a century, to be whole numbers: a hundredth of a click a year is nothing.
         features.push(magnitude("flow", (f64::from(fresh.flow) * CENTURY) as usize));

@@ -8,8 +8,6 @@ use super::policy::Price;
 use crate::Gate;
 use crate::agenda::Highest;
 
-/// Times are kept in microseconds: what is worth the price but for this rounding is worth it.
-const ROUNDING: f64 = 1.0 - 1e-6;
 /// What was due so long ago, as a share of its wait, had to wait for the budget; so did what was due
 /// before so many allowances.
 const LATE: f64 = 0.01;
@@ -57,10 +55,9 @@ impl Price {
             let copy = self.copies.page(page);
             let (last, host) = (copy.last()?, copy.host);
             let (value, price) = (self.value(page), self.host_price(host));
-            let elapsed = self.copies.elapsed(page, last, now);
-            if value.worth(elapsed, price) >= price * ROUNDING {
-                let late = elapsed - value.wait(price);
-                let wait = elapsed - late;
+            let wait = value.wait(price);
+            if let Some(due) = self.due_time(page, last, wait).filter(|due| *due <= now) {
+                let late = now.since(due).seconds();
                 return Some((page, late > (LATE * wait).max(LATE_ALLOWANCES / self.budget)));
             }
             self.schedule(page, last);
@@ -119,7 +116,7 @@ impl Price {
     fn worth_now(&self, page: PageId, now: Time) -> f64 {
         let copy = self.copies.page(page);
         let price = self.host_price(copy.host);
-        let elapsed = self.copies.elapsed(page, copy.last().unwrap_or(now), now);
-        self.value(page).worth(elapsed, price) * self.price() / price
+        let waited = self.copies.waited(page, copy.last().unwrap_or(now), now);
+        self.value(page).worth(waited, price) * self.price() / price
     }
 }

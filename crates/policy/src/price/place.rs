@@ -12,6 +12,7 @@ use crate::agenda::Highest;
 /// A page that is not due for so long is looked at again then, and ever less often.
 const LOOK_AGAIN: Span = Span::DAY;
 const LOOK_LATER: f64 = 1.25;
+const LOOK_SOON: Span = Span::HOUR;
 /// Times that a page is tried before it is left alone for long: after so many failures, this much
 /// after it was found, doubled by each.
 pub(super) const ATTEMPTS: u8 = 3;
@@ -94,16 +95,18 @@ impl Price {
         }
         let host = copy.host;
         let (value, price) = (self.value(page), self.host_price(host));
-        let elapsed = self.copies.elapsed(page, from, self.now);
-        let wait = match value.not_before(price) {
-            // Nearly all copies are not due for long: when exactly need not be known yet.
-            soonest if soonest > elapsed + LOOK_AGAIN.seconds() => soonest,
-            _ => match LOOK_LATER * elapsed + LOOK_AGAIN.seconds() {
-                later if value.worth(later, price) < price => later,
-                _ => value.wait(price),
-            },
+        let passed = self.now.since(from).seconds();
+        let later = LOOK_LATER * passed + LOOK_AGAIN.seconds();
+        // Nearly all copies are not due for long: when exactly need not be known yet.
+        let look = match value.not_before(price) {
+            soonest if soonest > passed + LOOK_AGAIN.seconds() => Some(soonest),
+            _ if value.worth(later, price) < price => Some(later),
+            _ => None,
         };
-        let due = self.due_time(page, from, wait);
+        let due = self.due_time(page, from, look.unwrap_or_else(|| value.wait(price)));
+        // By the hours of its host a look may come up before its time; not at once again.
+        let soonest = if look.is_some() { self.now + LOOK_SOON } else { from };
+        let due = due.map(|due| due.max(soonest));
         self.wait_until(page, host, due);
     }
 

@@ -79,7 +79,7 @@ impl Price {
             settings,
             budget: 0.0,
             now: Time::ZERO,
-            copies: Copies::default(),
+            copies: Copies::new(settings.parts.rhythm),
             news: News::new(settings.parts, settings.logs_all),
             sources: Vec::new(),
             once: Agenda::default(),

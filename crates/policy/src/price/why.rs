@@ -94,7 +94,7 @@ impl Price {
             kind,
             value,
             since,
-            worth: value.worth(self.copies.elapsed(page, since, now), host_price),
+            worth: value.worth(self.copies.waited(page, since, now), host_price),
             price: self.price(),
             host_price,
             due: due.unwrap_or(Time::NEVER),

@@ -12,11 +12,11 @@ use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_math::sample::Rhythm;
 use tidewatch_trace::Count;
 
+use super::super::rhythm::weekly;
 use super::config::EchoConfig;
 use super::links::micros;
 use super::popularity::{Popularity, counted};
 use super::publish::{Birth, key};
-use super::rhythm::weekly;
 use super::site::Site;
 
 const CLICK: u64 = purpose("echo.click");

@@ -41,7 +41,6 @@ mod facts;
 mod links;
 mod popularity;
 mod publish;
-mod rhythm;
 mod site;
 mod words;
 

@@ -4,8 +4,8 @@ use rand_distr::{Distribution, StandardNormal};
 use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_math::sample::Rhythm;
 
+use super::super::rhythm::weekly;
 use super::config::EchoConfig;
-use super::rhythm::weekly;
 use super::site::Site;
 use super::words::{CATEGORIES, TOPICS};
 

@@ -2,9 +2,8 @@
 //!
 //! A rate is not constant: newsrooms sleep. What a crawler can afford to learn is one profile per
 //! host, the intensity φ of each of the 168 hours of the week relative to the mean, times each
-//! page's own rate. With it time is counted in *expected changes*: Λ(t) = ∫φ, so that a page which
-//! changes at nine is due just after nine. Everything else in this crate then works in Λ instead of t
-//! ([`elapsed`], [`due`]).
+//! page's own rate. With it time is counted in *expected changes*: Λ(t) = ∫φ ([`elapsed`]), which is
+//! how rates are learnt, and fetches are placed where they save most ([`best_moment`]).
 //!
 //! **Learning** is an expectation–maximisation step a visit. Given the present belief, a gap without
 //! change adds what was expected of each of its hours to the exposure; a change of unknown date adds
@@ -16,6 +15,10 @@
 //! maximises the likelihood of what all hours saw. So few visits, or visits too far apart to tell
 //! hours apart, leave the profile flat, and a marked rhythm shows itself as soon as it is more than
 //! noise.
+
+mod moment;
+
+pub use moment::{best_moment, longest_wait};
 
 use crate::estimate::{Evidence, Visit, fit_shape};
 use serde::{Deserialize, Serialize};
@@ -209,14 +212,6 @@ pub fn elapsed(rhythm: &Rhythm, from: f64, to: f64) -> f64 {
     rhythm.expected(to) - rhythm.expected(from)
 }
 
-/// The moment at which so much expected time has passed since `from`; infinite for an infinite time.
-pub fn due(rhythm: &Rhythm, from: f64, expected_time: f64) -> f64 {
-    if expected_time.is_infinite() {
-        return f64::INFINITY;
-    }
-    rhythm.time_of(rhythm.expected(from) + expected_time)
-}
-
 #[cfg(test)]
 #[allow(clippy::float_cmp, reason = "exact by construction")]
 mod tests {
@@ -323,15 +318,6 @@ mod tests {
                 assert!(hour_of(f64::midpoint(start, end)) == hour || end - start < 1e-6);
             });
             prop_assert!((total - (to - from)).abs() < 1e-5, "{total}");
-        }
-
-        #[test]
-        fn due_undoes_elapsed(from in 0.0..1e8_f64, span in 1.0..1e7_f64) {
-            let rhythm = office();
-            let back = due(&rhythm, from, elapsed(&rhythm, from, from + span));
-            // Times near 10⁸ s have a spacing of 1.5·10⁻⁸ s; levels differ by a factor of four.
-            prop_assert!((back - from - span).abs() < 1e-6);
-            prop_assert_eq!(due(&rhythm, from, f64::INFINITY), f64::INFINITY);
         }
     }
 }

@@ -6,7 +6,7 @@ use tidewatch_math::sample::Rhythm;
 
 /// Relative rate at hour h of a day: w·e^(κ·cos(2π(h − peak)/24)), w the weight of a weekend day,
 /// κ = ½·ln(swing), swing the busiest over the quietest hour. Time zero is a Monday's midnight.
-pub(super) fn weekly(swing: f64, weekend: f64, peak_hour: f64) -> Rhythm {
+pub(crate) fn weekly(swing: f64, weekend: f64, peak_hour: f64) -> Rhythm {
     let sharpness = 0.5 * swing.ln();
     let levels = std::array::from_fn(|hour| {
         let day = if hour / 24 >= 5 { weekend } else { 1.0 };
