@@ -11,10 +11,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-use tidewatch_core::Time;
-use tidewatch_math::sample::HOUR;
+use tidewatch_core::{HostId, Time};
 
-use crate::rhythm::{Habit, elapsed};
+use crate::rhythm::{Habits, Seen};
 
 /// A new link a day: what is assumed of sources before any was seen.
 const UNKNOWN_RATE: f64 = 1.0 / 86_400.0;
@@ -35,17 +34,16 @@ pub enum Pace {
 pub struct Arrivals {
     /// T: visits remembered.
     memory: usize,
-    pace: Pace,
     sources: Vec<Visits>,
-    hosts: Vec<Habit>,
+    habits: Habits,
     /// Over all sources: links found, seconds watched.
     found: f64,
     watched: f64,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Visits {
-    host: u32,
+    host: HostId,
     /// The last T + 1 visits with what each found; the oldest only marks the beginning.
     last: VecDeque<(Time, u32)>,
 }
@@ -53,16 +51,14 @@ struct Visits {
 impl Arrivals {
     /// Of no sources yet, with a memory of T ≥ 1 visits.
     pub fn new(memory: usize, pace: Pace) -> Self {
-        let (sources, hosts) = (Vec::new(), Vec::new());
-        Arrivals { memory: memory.max(1), pace, sources, hosts, found: 0.0, watched: 0.0 }
+        let habits = Habits::new(pace == Pace::Rhythm);
+        let sources = Vec::new();
+        Arrivals { memory: memory.max(1), sources, habits, found: 0.0, watched: 0.0 }
     }
 
     /// Adds the next source.
     pub fn add_source(&mut self, host: u32) {
-        self.sources.push(Visits { host, last: VecDeque::new() });
-        while self.pace == Pace::Rhythm && self.hosts.len() <= host as usize {
-            self.hosts.push(Habit::default());
-        }
+        self.sources.push(Visits { host: HostId(host), last: VecDeque::new() });
     }
 
     /// A visit to a source found so many new links. The first only sets the beginning; visits that
@@ -85,18 +81,12 @@ impl Arrivals {
         while visits.last.len() > self.memory + 1 {
             visits.last.pop_front();
         }
-        if let Some(habit) = self.hosts.get_mut(visits.host as usize) {
-            habit.record_count(before.seconds(), at.seconds(), f64::from(found), rate);
-        }
+        self.habits.note(visits.host, before, at, rate, Seen::Count(found.into()));
     }
 
     /// λ of a source at a time, new links a second.
     pub fn rate(&self, source: usize, now: Time) -> f64 {
-        let level = self.hosts.get(self.sources[source].host as usize).map_or(1.0, |habit| {
-            let now = now.seconds();
-            elapsed(habit.rhythm(), now, now + HOUR) / HOUR
-        });
-        level * self.mean_rate(source, now)
+        self.habits.level(self.sources[source].host, now) * self.mean_rate(source, now)
     }
 
     /// Links over expected time, which is plain time without a rhythm.
@@ -107,11 +97,8 @@ impl Arrivals {
             return usual;
         };
         let found: u32 = visits.last.iter().skip(1).map(|visit| visit.1).sum();
-        let (from, to) = (first.0.seconds(), last.0.min(now.max(first.0)).seconds());
-        let span = match self.hosts.get(visits.host as usize) {
-            Some(habit) => elapsed(habit.rhythm(), from, to),
-            None => to - from,
-        };
+        let to = last.0.min(now.max(first.0));
+        let span = self.habits.elapsed(visits.host, first.0, to);
         (f64::from(found) + PRIOR_LINKS) / (span + PRIOR_LINKS / usual)
     }
 

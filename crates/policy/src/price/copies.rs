@@ -17,12 +17,12 @@ use tidewatch_core::{Content, HostId, Interest, InterestKind, PageId, Time};
 
 use super::clicks::Clicks;
 use super::copy::{Copy, VAGUE};
-use super::habits::{Habits, by_the_clock};
 use super::news::NO_SOURCE;
 use super::signals::Hints;
 use super::value::{Staling, Value};
 use crate::estimate::{Member, Pool};
 use crate::law::{Curve, Lomax, Poisson};
+use crate::rhythm::{Habits, Seen, by_the_clock};
 
 /// The pool is fitted anew when visits have grown by this share.
 const GROWTH: f64 = 0.25;
@@ -99,7 +99,7 @@ impl Copies {
             let gap = self.habits.elapsed(copy.host, last, at);
             if copy.source == NO_SOURCE {
                 let rate = copy.changing().mean();
-                self.habits.note(copy.host, at, at.since(last).seconds(), changed, rate);
+                self.habits.note(copy.host, last, at, rate, Seen::Changed(changed));
             }
             copy.compare(gap, changed);
             self.visits += 1;

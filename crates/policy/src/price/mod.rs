@@ -8,7 +8,7 @@
 //! How the parts meet. [`value`] says what a fetch is worth, by kind. [`market`] finds the price at
 //! which demand meets the budget; [`control`] keeps it there while the load moves; [`hosts`]
 //! that politeness slows have their own. [`copies`] learns how copies go stale and what they are worth,
-//! also from hints ([`signals`]) and by the hours at which hosts change ([`habits`]); [`news`] learns
+//! also from hints ([`signals`]) and by the hours at which hosts change ([`crate::rhythm`]); [`news`] learns
 //! what sources show and what new pages bring, each page by itself ([`predict`]), and [`prospects`]
 //! what pages of the frontier do. [`Price`] puts items in the order in which they reach the price
 //! (`place.rs`, `next.rs`; `plan.rs` finds both anew), [`probes`] measure without favour, and [`why`] tells what
@@ -20,7 +20,6 @@ pub mod control;
 pub mod copies;
 pub mod copy;
 pub mod credit;
-pub mod habits;
 pub mod hosts;
 pub mod market;
 pub mod news;

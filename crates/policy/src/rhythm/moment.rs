@@ -14,7 +14,7 @@
 
 use tidewatch_math::sample::{HOUR, HOURS, Rhythm, WEEK};
 
-use super::hour_of;
+use super::habit::hour_of;
 
 /// A wait longer than a week ends in the best of the hours about it, of so many.
 const WINDOW: f64 = WEEK;

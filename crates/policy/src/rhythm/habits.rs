@@ -1,6 +1,5 @@
-//! At which hours do the copies of a host change? Where that is known, rates are learnt in expected
-//! changes, and fetches placed where they save most ([`crate::rhythm`]): a page fetched daily is fetched
-//! when its host goes to sleep.
+//! The hours of all hosts. Where they are known, rates are learnt in expected changes, and fetches of
+//! copies placed where they save most: a page fetched daily is fetched when its host goes to sleep.
 //!
 //! A host's week takes some kilobytes, so it is learnt where there is something to learn: of hosts
 //! that have shown a number of changes between visits not more than a week apart, and of the first so
@@ -9,15 +8,14 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Span, Time};
+use tidewatch_math::sample::HOUR;
 
-use crate::estimate::Visit;
-use crate::rhythm::{Habit, best_moment, elapsed, longest_wait};
+use super::{Habit, Seen, best_moment, elapsed, longest_wait};
 
-/// Changes after which a host's hours are followed: a twelfth of a change an hour of the week says
-/// nothing yet, and shrinkage sees to that; fewer are not worth the memory.
+/// Changes after which a host's hours are followed: fewer say too little to be worth the memory.
 const FIRST_CHANGES: u8 = 16;
 /// Hosts that are followed at most: 5 kB each.
-const MOST_HOSTS: usize = 4096;
+const MOST_HOSTS: usize = 1 << 13;
 
 /// The hours of hosts.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -35,17 +33,18 @@ impl Habits {
         Habits { is_on, ..Habits::default() }
     }
 
-    /// A visit to a copy that changes at a `rate`, so many plain seconds after the one before.
-    pub fn note(&mut self, host: HostId, at: Time, gap: f64, changed: bool, rate: f64) {
-        if !self.is_on || gap <= 0.0 || gap > Span::WEEK.seconds() {
+    /// What was seen between two visits to a page that changes at a mean `rate`.
+    pub fn note(&mut self, host: HostId, from: Time, to: Time, rate: f64, seen: Seen) {
+        let gap = to.since(from);
+        if !self.is_on || gap <= Span::ZERO || gap > Span::WEEK {
             return;
         }
         if let Some(habit) = self.hosts.get_mut(&host) {
-            habit.record(at.seconds(), &Visit { gap, changed, age: None }, rate);
-        } else if changed && self.hosts.len() < MOST_HOSTS {
-            let seen = self.changes.entry(host).or_default();
-            *seen += 1;
-            if *seen >= FIRST_CHANGES {
+            habit.note(from.seconds(), to.seconds(), rate, seen);
+        } else if self.hosts.len() < MOST_HOSTS {
+            let changes = self.changes.entry(host).or_default();
+            *changes = changes.saturating_add(seen.changes());
+            if *changes >= FIRST_CHANGES {
                 self.changes.remove(&host);
                 self.hosts.insert(host, Habit::default());
             }
@@ -58,6 +57,13 @@ impl Habits {
             Some(habit) => elapsed(habit.rhythm(), from.seconds(), to.seconds()).max(0.0),
             None => to.since(from).seconds(),
         }
+    }
+
+    /// How busy a host is in the hour from a moment on, relative to the mean.
+    pub fn level(&self, host: HostId, from: Time) -> f64 {
+        let from = from.seconds();
+        let habit = self.hosts.get(&host);
+        habit.map_or(1.0, |habit| elapsed(habit.rhythm(), from, from + HOUR) / HOUR)
     }
 
     /// The best moment for a fetch that would be due so long after another on a host without hours;
@@ -103,7 +109,7 @@ mod tests {
             for last in &mut last {
                 let now = *last + 1.0 + 5.0 * draws.uniform();
                 let changed = ((now - 9.0) / 24.0).floor() > ((*last - 9.0) / 24.0).floor();
-                habits.note(host, at(now), 3600.0 * (now - *last), changed, 1.0 / 86_400.0);
+                habits.note(host, at(*last), at(now), 1.0 / 86_400.0, Seen::Changed(changed));
                 *last = now;
             }
         }
@@ -119,8 +125,8 @@ mod tests {
     #[test]
     fn others_live_by_the_clock() {
         let (mut habits, host) = (Habits::new(true), HostId(7));
-        for day in 0..10 {
-            habits.note(host, at(24.0 * f64::from(day + 1)), 86_400.0, true, 1e-5);
+        for day in (0..10).map(f64::from) {
+            habits.note(host, at(24.0 * day), at(24.0 * day + 24.0), 1e-5, Seen::Changed(true));
         }
         assert!((habits.elapsed(host, at(3.0), at(5.0)) - 7200.0).abs() < 1e-6);
         assert_eq!(habits.due(host, at(3.0), 7200.0), Some(at(5.0)));

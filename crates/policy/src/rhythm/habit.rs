@@ -1,0 +1,480 @@
+//! What visits tell of the hours at which a host changes.
+//!
+//! The intensity of hour h of the week is φ(h) ∝ e^(θ·f(h)), of mean one. f has the day's sine and
+//! cosine with the first harmonics, and the seven days. θ is normal about zero, the flat week, with
+//! covariance D². What visits say of it is taken in as in a dynamic generalised linear model `[WHM85]`:
+//! ```text
+//! x = e^θ₀·rate·∫φ             changes expected in a gap
+//! a = ∂x/∂θ
+//! s = 1/(eˣ − 1) or −1         score of a visit that saw a change, or none
+//! i = 1/(eˣ − 1)               what it informs
+//! s = (n − x)/v,  i = 1/v      the same of one that counts n;  v = x + x²/k
+//! J ← J + i·aaᵀ,   η ← η + a·(s + i·aᵀθ)
+//! m = (J + D⁻²)⁻¹η             mean of θ
+//! ```
+//! θ₀ takes up what is wrong with all rates alike, which must not look like a rhythm. What was learnt is
+//! let go slowly: without visits θ goes back to where it began.
+//!
+//! **Is there a rhythm at all?** Many hosts have none, and fetches placed by noise are placed badly. The
+//! evidence for one over a flat week is e^(½ηᵀm)/√det(1 + DJD), over the same with θ₀ alone; with even
+//! odds before, it tells the chance p of a rhythm, and θ = p·m is what is believed.
+//!
+//! Visits a whole day apart say nothing of the hours, and those nearly so only little; but all that
+//! they say is kept, where spreading their changes over hours by what is believed would take years.
+
+use std::f64::consts::TAU;
+use std::ops::Neg;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+use tidewatch_math::sample::{HOUR, HOURS, Rhythm, WEEK};
+
+/// Waves of the day: 24, 12, 8 and 6 hours. Finer ones would want more visits than hosts get.
+const HARMONICS: usize = 4;
+const DAYS: usize = 7;
+const SIZE: usize = 1 + 2 * HARMONICS + DAYS;
+/// Standard deviations before anything was seen: of θ₀; of the wave of a day, and of the others in
+/// proportion to their length; of a day. The busiest hour of a typical host then has two to thirty
+/// times the changes of the quietest.
+const LEVEL_SPREAD: f64 = 0.5;
+const WAVE_SPREAD: f64 = 0.7;
+const DAY_SPREAD: f64 = 0.3;
+/// No part of θ goes beyond so many of them.
+const MOST_SPREADS: f64 = 4.0;
+/// What was learnt fades in this time: hosts change their habits.
+const MEMORY: f64 = 52.0 * WEEK;
+/// k: links come in heaps, which differ from what is expected of them by this gamma shape beside
+/// chance; and a heap counts for no more than so many of its standard deviations.
+const HEAP_SHAPE: f64 = 4.0;
+const MOST_DEVIATIONS: f64 = 3.0;
+
+type Vector = [f64; SIZE];
+
+/// f(h).
+static FEATURES: LazyLock<[Vector; HOURS]> = LazyLock::new(|| std::array::from_fn(features));
+
+fn features(hour: usize) -> Vector {
+    let mut f = [0.0; SIZE];
+    f[0] = 1.0;
+    let angle = TAU * ((hour % 24) as f64 + 0.5) / 24.0;
+    for wave in 0..HARMONICS {
+        (f[1 + 2 * wave], f[2 + 2 * wave]) = (angle * (wave + 1) as f64).sin_cos();
+    }
+    f[1 + 2 * HARMONICS + hour / 24] = 1.0;
+    f
+}
+
+/// Standard deviation of a part of θ before anything was seen.
+fn first_spread(part: usize) -> f64 {
+    match part {
+        0 => LEVEL_SPREAD,
+        part if part <= 2 * HARMONICS => WAVE_SPREAD / part.div_ceil(2) as f64,
+        _ => DAY_SPREAD,
+    }
+}
+
+/// What a visit saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Seen {
+    /// Whether there was any change.
+    Changed(bool),
+    /// How many there were.
+    Count(f64),
+}
+
+impl Seen {
+    /// Changes that it is sure of.
+    pub(super) fn changes(self) -> u8 {
+        match self {
+            Seen::Changed(changed) => changed.into(),
+            Seen::Count(n) => n as u8,
+        }
+    }
+
+    /// Score and information where x changes were expected.
+    fn tells(self, x: f64) -> (f64, f64) {
+        match self {
+            Seen::Changed(changed) => {
+                let odds = x.exp_m1().recip();
+                (if changed { odds } else { -1.0 }, odds)
+            }
+            Seen::Count(n) => {
+                let variance = x + x * x / HEAP_SHAPE;
+                let most = x + MOST_DEVIATIONS * variance.sqrt();
+                ((n.min(most.max(1.0)) - x) / variance, variance.recip())
+            }
+        }
+    }
+}
+
+/// A host's hours as they are learnt. Times are seconds from the origin, at which hour zero begins.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Habit {
+    /// J and η.
+    known: [Vector; SIZE],
+    says: Vector,
+    /// θ as it is believed, and φ there.
+    theta: Vector,
+    rhythm: Rhythm,
+    /// Mean of f over the week, weighted by φ.
+    centre: Vector,
+    /// Time until which it has faded.
+    until: f64,
+}
+
+impl Default for Habit {
+    fn default() -> Self {
+        let mut habit = Habit {
+            known: [[0.0; SIZE]; SIZE],
+            says: [0.0; SIZE],
+            theta: [0.0; SIZE],
+            rhythm: Rhythm::flat(),
+            centre: [0.0; SIZE],
+            until: 0.0,
+        };
+        habit.draw();
+        habit
+    }
+}
+
+impl Habit {
+    /// φ.
+    pub fn rhythm(&self) -> &Rhythm {
+        &self.rhythm
+    }
+
+    /// Takes in what was seen between two visits to a page of `rate` changes a second on average. Gaps
+    /// of more than a week are left out: they say nothing of its hours.
+    pub fn note(&mut self, from: f64, to: f64, rate: f64, seen: Seen) {
+        let is_sound = from < to && to - from <= WEEK && rate > 0.0 && rate.is_finite();
+        if !is_sound || matches!(seen, Seen::Count(n) if !(n >= 0.0 && n.is_finite())) {
+            return;
+        }
+        self.fade(to);
+        let (x, slope) = self.expected(from, to, rate);
+        let (score, information) = seen.tells(x);
+        // Where nothing or no end of changes was expected nothing can be learnt.
+        if x > 0.0 && score.is_finite() && information.is_finite() {
+            let pull = score + information * dot(&slope, &self.theta);
+            for (k, row) in self.known.iter_mut().enumerate() {
+                let informed = information * slope[k];
+                row.iter_mut().zip(&slope).for_each(|(entry, slope)| *entry += informed * slope);
+                self.says[k] += slope[k] * pull;
+            }
+            self.believe();
+        }
+    }
+
+    /// x and a.
+    fn expected(&self, from: f64, to: f64, rate: f64) -> (f64, Vector) {
+        let rate = rate * self.theta[0].exp();
+        let (mut x, mut slope) = (0.0, [0.0; SIZE]);
+        for_each_hour(from, to, |hour, seconds| {
+            let part = rate * self.rhythm.levels()[hour] * seconds;
+            x += part;
+            for (k, f) in FEATURES[hour].iter().enumerate() {
+                slope[k] += part * f;
+            }
+        });
+        // φ has mean one: what rises at some hours falls at all others.
+        for (k, slope) in slope.iter_mut().enumerate().skip(1) {
+            *slope -= x * self.centre[k];
+        }
+        (x, slope)
+    }
+
+    fn fade(&mut self, now: f64) {
+        let kept = (-(now - self.until).max(0.0) / MEMORY).exp();
+        self.until = self.until.max(now);
+        self.known.as_flattened_mut().iter_mut().for_each(|entry| *entry *= kept);
+        self.says.iter_mut().for_each(|entry| *entry *= kept);
+    }
+
+    /// Finds θ and φ anew.
+    fn believe(&mut self) {
+        let (mean, evidence) = self.posterior();
+        let (level, unrhythmic) = self.level_alone();
+        let chance = (unrhythmic - evidence).exp().ln_1p().neg().exp();
+        for (k, mean) in mean.iter().enumerate() {
+            let flat = if k == 0 { (1.0 - chance) * level } else { 0.0 };
+            let most = MOST_SPREADS * first_spread(k);
+            self.theta[k] = (chance * mean + flat).clamp(-most, most);
+        }
+        self.draw();
+    }
+
+    /// m, and the log of the evidence for it.
+    fn posterior(&self) -> (Vector, f64) {
+        let d: Vector = std::array::from_fn(first_spread);
+        let factor = Cholesky::of(std::array::from_fn(|j| {
+            std::array::from_fn(|k| f64::from(u8::from(j == k)) + d[j] * self.known[j][k] * d[k])
+        }));
+        let solved = factor.solve(std::array::from_fn(|k| d[k] * self.says[k]));
+        let mean: Vector = std::array::from_fn(|k| d[k] * solved[k]);
+        (mean, 0.5 * dot(&self.says, &mean) - factor.half_log_det())
+    }
+
+    /// The same of θ₀ alone, in a week without rhythm.
+    fn level_alone(&self) -> (f64, f64) {
+        let known = self.known[0][0] + LEVEL_SPREAD.powi(-2);
+        let mean = self.says[0] / known;
+        (mean, 0.5 * self.says[0] * mean - 0.5 * (known * LEVEL_SPREAD.powi(2)).ln())
+    }
+
+    /// Finds φ anew.
+    fn draw(&mut self) {
+        let levels =
+            std::array::from_fn(|hour| (dot(&FEATURES[hour], &self.theta) - self.theta[0]).exp());
+        // Finite and positive, since θ is bounded; a flat week otherwise.
+        self.rhythm = Rhythm::new(&levels).unwrap_or_else(|_| Rhythm::flat());
+        self.centre = [0.0; SIZE];
+        for (level, f) in self.rhythm.levels().iter().zip(FEATURES.iter()) {
+            for (centre, f) in self.centre.iter_mut().zip(f) {
+                *centre += level * f / HOURS as f64;
+            }
+        }
+    }
+}
+
+/// L of a symmetric matrix LLᵀ that is at least the identity.
+struct Cholesky([Vector; SIZE]);
+
+impl Cholesky {
+    fn of(matrix: [Vector; SIZE]) -> Self {
+        let mut l = [[0.0; SIZE]; SIZE];
+        for j in 0..SIZE {
+            for k in 0..=j {
+                let rest = matrix[j][k] - dot(&l[j], &l[k]);
+                l[j][k] = if j == k { rest.max(1.0).sqrt() } else { rest / l[k][k] };
+            }
+        }
+        Cholesky(l)
+    }
+
+    fn solve(&self, mut b: Vector) -> Vector {
+        let l = &self.0;
+        for j in 0..SIZE {
+            b[j] = (b[j] - (0..j).map(|k| l[j][k] * b[k]).sum::<f64>()) / l[j][j];
+        }
+        for j in (0..SIZE).rev() {
+            b[j] = (b[j] - (j + 1..SIZE).map(|k| l[k][j] * b[k]).sum::<f64>()) / l[j][j];
+        }
+        b
+    }
+
+    fn half_log_det(&self) -> f64 {
+        (0..SIZE).map(|k| self.0[k][k].ln()).sum()
+    }
+}
+
+fn dot(a: &Vector, b: &Vector) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The hour of the week at a time, from 0 to 167.
+pub(super) fn hour_of(at: f64) -> usize {
+    ((at.rem_euclid(WEEK) / HOUR) as usize).min(HOURS - 1)
+}
+
+/// Calls `visit` with each hour of the week that the span touches and its seconds in the hour. The span
+/// must not be longer than a week.
+fn for_each_hour(from: f64, to: f64, mut visit: impl FnMut(usize, f64)) {
+    let mut start = from;
+    // A week touches 169 hours at most; the bound also ends steps that rounding has stopped.
+    for _ in 0..=HOURS + 1 {
+        let next = ((start / HOUR).floor() + 1.0) * HOUR;
+        let end = next.min(to);
+        visit(hour_of(start), end - start);
+        if end >= to {
+            return;
+        }
+        start = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tidewatch_math::Draws;
+    use tidewatch_math::special::normal_quantile;
+
+    const DAY: f64 = 86_400.0;
+
+    /// Busiest at three in the morning, by so much, and half as busy at weekends.
+    fn week(swing: f64) -> Rhythm {
+        Rhythm::new(&std::array::from_fn(|hour| {
+            let wave = (TAU * ((hour % 24) as f64 - 3.0) / 24.0).cos();
+            (if hour / 24 >= 5 { 0.5 } else { 1.0 }) * (0.5 * swing.ln() * wave).exp()
+        }))
+        .unwrap()
+    }
+
+    /// Mean absolute distance of the levels.
+    fn distance(a: &Rhythm, b: &Rhythm) -> f64 {
+        let gaps = a.levels().iter().zip(b.levels()).map(|(a, b)| (a - b).abs());
+        gaps.sum::<f64>() / HOURS as f64
+    }
+
+    /// A hundred pages that change every two days, seen about every `gap` seconds for so many weeks.
+    fn learn(truth: &Rhythm, gap: f64, weeks: f64, rate_error: f64) -> Habit {
+        let (end, rate) = (weeks * WEEK, 0.5 / DAY);
+        let mut visits = Vec::new();
+        for page in 0..100 {
+            let mut draws = Draws::of(9, "habit.visits", page);
+            let changes: Vec<f64> =
+                truth.arrivals(rate, 0.0, end, Draws::of(9, "habit", page)).unwrap().collect();
+            let mut at = draws.uniform() * gap;
+            loop {
+                let next = at + gap * (0.5 + draws.uniform());
+                if next >= end {
+                    break;
+                }
+                let changed = changes.iter().any(|&change| change > at && change <= next);
+                visits.push((at, next, changed));
+                at = next;
+            }
+        }
+        visits.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut habit = Habit::default();
+        for (from, to, changed) in visits {
+            habit.note(from, to, rate_error * rate, Seen::Changed(changed));
+        }
+        habit
+    }
+
+    /// Also from visits a day apart, and where the rates told are all wrong by a half. What is left of
+    /// the distance is at most that of a swing of ten from one of five.
+    #[test]
+    fn the_hours_are_found() {
+        let truth = week(10.0);
+        let least = distance(&truth, &week(5.0));
+        for (days, rate_error) in [(0.25, 1.0), (1.0, 1.0), (1.0, 1.5)] {
+            let habit = learn(&truth, days * DAY, 8.0, rate_error);
+            let found = distance(habit.rhythm(), &truth);
+            assert!(found < least, "{days} {rate_error}: {found} of {least}");
+        }
+    }
+
+    /// The evidence is against a rhythm that is not there, and outweighs the noise.
+    #[test]
+    fn no_rhythm_stays_flat() {
+        for (days, rate_error) in [(0.25, 1.0), (1.0, 1.0), (1.0, 1.5)] {
+            let habit = learn(&Rhythm::flat(), days * DAY, 8.0, rate_error);
+            let found = distance(habit.rhythm(), &Rhythm::flat());
+            assert!(found < 0.01, "{days} {rate_error}: {found}");
+        }
+        assert!(distance(Habit::default().rhythm(), &Rhythm::flat()) < 1e-12);
+    }
+
+    /// Where the truth is drawn from what is assumed, m is as far from it as the covariance says.
+    #[test]
+    fn doubt_is_told_rightly() {
+        let (mut squares, mut all) = (0.0, 0.0);
+        for host in 0..20 {
+            let mut draws = Draws::of(host, "habit.truth", 0);
+            let theta: Vector =
+                std::array::from_fn(|k| normal_quantile(draws.uniform_open()) * first_spread(k));
+            let level = |hour: usize| (dot(&FEATURES[hour], &theta) - theta[0]).exp();
+            let truth = Rhythm::new(&std::array::from_fn(level)).unwrap();
+            let habit = learn(&truth, 0.5 * DAY, 4.0, (-theta[0]).exp());
+            let mean = habit.posterior().0;
+            for k in 0..=2 * HARMONICS {
+                squares += (mean[k] - theta[k]).powi(2) / variance(&habit, k);
+                all += 1.0;
+            }
+        }
+        // χ²/n of 180 has a deviation of .105; four of them, and as much for what is not exact.
+        let ratio: f64 = squares / all;
+        assert!((ratio - 1.0).abs() < 0.84, "{ratio}");
+    }
+
+    /// Variance of a part of θ: that column of (J + D⁻²)⁻¹, by Gaussian elimination.
+    fn variance(habit: &Habit, part: usize) -> f64 {
+        let mut rows: Vec<Vec<f64>> = (0..SIZE)
+            .map(|j| {
+                let mut row = habit.known[j].to_vec();
+                row[j] += first_spread(j).powi(-2);
+                row.push(f64::from(u8::from(j == part)));
+                row
+            })
+            .collect();
+        for pivot in 0..SIZE {
+            for j in (0..SIZE).filter(|&j| j != pivot) {
+                let by = rows[j][pivot] / rows[pivot][pivot];
+                for k in 0..=SIZE {
+                    rows[j][k] -= by * rows[pivot][k];
+                }
+            }
+        }
+        rows[part][SIZE] / rows[part][part]
+    }
+
+    #[test]
+    fn what_is_solved_is_a_solution() {
+        let mut draws = Draws::of(1, "habit.solve", 0);
+        let rows: [Vector; SIZE] =
+            std::array::from_fn(|_| std::array::from_fn(|_| draws.uniform() - 0.5));
+        let matrix: [Vector; SIZE] = std::array::from_fn(|j| {
+            std::array::from_fn(|k| dot(&rows[j], &rows[k]) + f64::from(u8::from(j == k)))
+        });
+        let b: Vector = std::array::from_fn(|k| k as f64);
+        let factor = Cholesky::of(matrix);
+        let x = factor.solve(b);
+        for k in 0..SIZE {
+            assert!((dot(&matrix[k], &x) - b[k]).abs() < 1e-12, "{k}");
+        }
+    }
+
+    #[test]
+    fn hostile_visits_are_left_out() {
+        let mut habit = Habit::default();
+        habit.note(f64::NAN, 1.0, 1.0, Seen::Changed(true));
+        habit.note(0.0, f64::INFINITY, 1.0, Seen::Changed(true));
+        habit.note(5.0, 0.0, 1.0, Seen::Changed(true));
+        habit.note(0.0, 2.0 * WEEK, 1.0, Seen::Changed(true));
+        habit.note(0.0, 5.0, f64::INFINITY, Seen::Changed(true));
+        habit.note(0.0, 5.0, 1.0, Seen::Count(f64::NAN));
+        assert!(distance(habit.rhythm(), &Rhythm::flat()) < 1e-12);
+        for step in 0..1000 {
+            let from = 7200.0 * f64::from(step);
+            let seen = if step % 2 == 0 { Seen::Count(1e300) } else { Seen::Changed(true) };
+            habit.note(from, from + 3600.0, [1e-12, 1e12][step as usize % 2], seen);
+            habit.note(from, from + 1.0, 1e-300, Seen::Changed(true));
+        }
+        assert!(habit.rhythm().levels().iter().all(|level| level.is_finite() && *level > 0.0));
+    }
+
+    proptest! {
+        /// a is the derivative of x, by differences.
+        #[test]
+        fn the_slope_is_that_of_what_is_expected(from in 0.0..1e6_f64, gap in 60.0..6e5_f64, seed: u64) {
+            let (mut draws, mut habit) = (Draws::of(seed, "habit.slope", 0), Habit::default());
+            for theta in &mut habit.theta {
+                *theta = 0.5 * normal_quantile(draws.uniform_open());
+            }
+            habit.draw();
+            let (x, slope) = habit.expected(from, from + gap, 1e-5);
+            for k in 0..SIZE {
+                let moved = |by: f64| {
+                    let mut other = habit.clone();
+                    other.theta[k] += by;
+                    other.draw();
+                    other.expected(from, from + gap, 1e-5).0
+                };
+                let difference = (moved(1e-4) - moved(-1e-4)) / 2e-4;
+                // Central differences err by the third derivative over 6·10⁸.
+                prop_assert!((slope[k] - difference).abs() < 1e-6 * x, "{k} {} {difference}", slope[k]);
+            }
+        }
+
+        /// The parts of a span add up to it.
+        #[test]
+        fn hours_cover_the_span(from in -1e7..1e9_f64, share in 0.0001..1.0_f64) {
+            let to = from + share * WEEK;
+            let mut total = 0.0;
+            for_each_hour(from, to, |_, seconds| total += seconds);
+            prop_assert!((total - (to - from)).abs() < 1e-5, "{total}");
+        }
+    }
+}
