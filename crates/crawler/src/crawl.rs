@@ -267,7 +267,7 @@ impl Crawl {
         if !self.allows(host, &row.path)? {
             self.tally.drop("disallowed");
             self.tell(Input::GivenUp { host, answer: None, at: now }, "")?;
-            // As good as gone: its rules may change, but then it is found again.
+            // As good as gone: its rules may change, and what was held is asked for again some day.
             self.tell_outcome(page, Told::Gone, now)?;
             return Ok(None);
         }

@@ -44,7 +44,14 @@ fn many(number: f64) -> String {
 pub fn told(why: &Why, now: Time) -> String {
     let since = lasting(now.since(why.since).seconds());
     if why.is_gone {
-        return format!("It is gone: the server said so {since} ago. It is not asked for again.\n");
+        let again = match why.due {
+            Time::NEVER => "It is not asked for again.".to_owned(),
+            due => format!(
+                "In case it comes back, it is asked for again in {}.",
+                lasting(due.since(now).seconds())
+            ),
+        };
+        return format!("It is gone, or may not be asked for any more. {again}\n");
     }
     let mut lines = vec![state(why.kind, &since), worth(why, now)];
     lines.push(format!(
@@ -174,9 +181,6 @@ const CENTURIES: f64 = 1e11;
 
 fn verdict(why: &Why, now: Time) -> String {
     match why.due {
-        Time::NEVER if why.failures > 0 => {
-            "It is not due: it is left alone until something else names it.".to_owned()
-        }
         Time::NEVER => "It is not due: at this price a fetch never pays. More clicks on it, or a \
                         larger budget, would change that."
             .to_owned(),

@@ -1,4 +1,4 @@
-//! Roots, quadrature, special functions, compensated sums, keyed randomness.
+//! Roots, quadrature, special functions, small linear systems, compensated sums, keyed randomness.
 //!
 //! The numerical ground of the workspace. It knows no page, no host and no URL, reads no clock and
 //! no ambient randomness: every function is determined by its arguments, every random number by
@@ -9,6 +9,7 @@
 
 pub mod array;
 mod error;
+pub mod linear;
 pub mod quadrature;
 pub mod rng;
 pub mod roots;

@@ -73,7 +73,7 @@ fn main() {
 
 /// Pages with gaps of change from hours to years, looked at a few times.
 fn copies(count: u32) -> Copies {
-    let mut copies = Copies::new(true);
+    let mut copies = Copies::new(true, false);
     let mut draws = Draws::of(1, "price.speed", 0);
     for page in 0..count {
         let host = HostId(page / PER_HOST);

@@ -41,6 +41,9 @@ impl PartialEq for Highest {
 
 impl Eq for Highest {}
 
+/// Outdated entries that the list of hosts may have beside as many as there are hosts.
+const OUTDATED: usize = 1 << 10;
+
 /// A queue of pages by key with politeness built in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "K: Ord + Serialize + for<'a> Deserialize<'a>")]
@@ -86,6 +89,18 @@ impl<K: Ord + Copy> Agenda<K> {
         if !queue.is_parked && queue.smallest() == Some(key) {
             self.ready.push(Reverse((key, host)));
         }
+        if self.ready.len() > 2 * self.hosts.len() + OUTDATED {
+            self.list_anew();
+        }
+    }
+
+    /// Lists every open host once. A host is listed anew with each smaller key that it gets, and is
+    /// taken off the list only where the key is met.
+    fn list_anew(&mut self) {
+        let open = self.hosts.iter().enumerate().filter(|(_, queue)| !queue.is_parked);
+        self.ready = open
+            .filter_map(|(host, queue)| Some(Reverse((queue.smallest()?, HostId(host as u32)))))
+            .collect();
     }
 
     /// Takes the entry with the smallest key among open hosts, if `wanted` says yes to its key.

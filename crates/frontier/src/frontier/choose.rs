@@ -57,6 +57,9 @@ impl Frontier {
             return Err(look);
         }
         self.moves += 1;
+        while self.openings.peek().is_some_and(|Reverse(at)| *at <= now) {
+            self.openings.pop();
+        }
         let gates = Gates { hosts: &self.hosts, servers: &self.servers, rules: &self.rules, now };
         let Choice::Fetch(page) = self.policy.choose(now, &gates) else {
             self.next_look = self.after_idling(now);
@@ -77,9 +80,6 @@ impl Frontier {
 
     /// When to ask a policy again that had nothing to fetch.
     fn after_idling(&mut self, now: Time) -> Time {
-        while self.openings.peek().is_some_and(|Reverse(at)| *at <= now) {
-            self.openings.pop();
-        }
         let look = now + self.idle_look;
         self.idle_look = self.idle_look.times(2).min(LAST_IDLE_LOOK);
         self.openings.peek().map_or(look, |Reverse(at)| look.min(*at))

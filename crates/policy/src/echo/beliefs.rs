@@ -23,6 +23,10 @@ pub enum Counting {
 /// links leave a list within some six hours (`[DEN22]`: 4.6 on front pages, 26 on sections).
 const USUAL_AGE: Span = Span::HOUR.times(3);
 
+/// Beliefs follow the log at most so often, since all that is known takes part: a live crawl reads it
+/// every other second.
+const REFIT_EVERY: Span = Span::MINUTE.times(10);
+
 /// Profits, arrivals and the clicks behind them.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Beliefs {
@@ -33,6 +37,8 @@ pub struct Beliefs {
     arrivals: Arrivals,
     /// Clicks on new pages.
     pub ledger: Ledger,
+    /// When the log was last made beliefs of.
+    refitted: Option<Time>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -53,6 +59,7 @@ impl Beliefs {
             profits: Profits::new(pooling, Assumed::PESSIMISTIC),
             arrivals: Arrivals::new(memory, pace),
             ledger: Ledger::new(HORIZON),
+            refitted: None,
         }
     }
 
@@ -126,7 +133,10 @@ impl Beliefs {
     /// Takes in a part of the log that is complete until `now`.
     pub fn take_log(&mut self, rows: &[Interest], now: Time) {
         self.ledger.push(rows, now);
-        self.profits.refit(&mut self.ledger, now);
+        if self.refitted.is_none_or(|before| now.since(before) >= REFIT_EVERY) {
+            self.refitted = Some(now);
+            self.profits.refit(&mut self.ledger, now);
+        }
     }
 
     /// Profit and decay of a source's pages.

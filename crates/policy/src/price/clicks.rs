@@ -7,6 +7,9 @@ use tidewatch_core::Span;
 
 /// Half-life of interest: clicks of last week count half.
 const HALF_LIFE: Span = Span::WEEK;
+/// Clicks fade in steps of this time, since every page is touched by each: a log may be read every other
+/// second, and a step is a two-hundredth of the half-life at most.
+const FADE_EVERY: Span = Span::MINUTE.times(30);
 /// Expected clicks after which a page's own record outweighs its weight.
 const PRIOR_CLICKS: f64 = 1.0;
 /// What a unit of weight is taken to bring where there is no log: a click a week.
@@ -40,7 +43,7 @@ impl Clicks {
     /// Time passes: the share of its clicks that every page keeps.
     pub fn fade(&mut self, now: f64) -> Option<f32> {
         let passed = now - self.until;
-        if passed <= 0.0 {
+        if passed < FADE_EVERY.seconds() {
             return None;
         }
         self.until = now;

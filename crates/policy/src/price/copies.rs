@@ -43,12 +43,14 @@ pub struct Copies {
     sizes: (f64, f64),
     hints: Hints,
     habits: Habits,
+    logs_all: bool,
 }
 
 impl Copies {
-    /// No pages yet. `rhythm`: whether the hours count at which hosts change.
-    pub fn new(rhythm: bool) -> Self {
-        Copies { habits: Habits::new(rhythm), ..Copies::default() }
+    /// No pages yet. `rhythm`: whether the hours count at which hosts change; `logs_all`: whether the
+    /// log tells the clicks of pages never fetched too.
+    pub fn new(rhythm: bool, logs_all: bool) -> Self {
+        Copies { habits: Habits::new(rhythm), logs_all, ..Copies::default() }
     }
 
     /// Adds the next page.
@@ -85,6 +87,8 @@ impl Copies {
     /// A fetch failed.
     pub fn failed(&mut self, page: PageId) {
         self.pages[page.index()].fail();
+        // They made it due at once, and would again.
+        self.hints.forget(page);
     }
 
     /// A fetch brought the page.
@@ -95,10 +99,14 @@ impl Copies {
         }
         let last = copy.last();
         copy.arrive(at);
+        if last.is_none() && !self.logs_all {
+            // Nobody could click on it before.
+            copy.since = at.seconds() as u32;
+        }
         if let (Some(last), Some(changed)) = (last, content.changed) {
             let gap = self.habits.elapsed(copy.host, last, at);
             if copy.source == NO_SOURCE {
-                let rate = copy.changing().mean();
+                let rate = copy.change_rate();
                 self.habits.note(copy.host, last, at, rate, Seen::Changed(changed));
             }
             copy.compare(gap, changed);
@@ -182,7 +190,7 @@ impl Copies {
     pub fn staling(&self, page: PageId) -> Staling {
         let copy = self.page(page);
         let changing = copy.changing();
-        if let Some(hinted) = self.hints.of(page, copy.host, changing.mean()) {
+        if let Some(hinted) = self.hints.of(page, copy.host, copy.change_rate()) {
             return Staling::Hinted(hinted);
         }
         let known = Lomax::uncertain_rate(changing.shape, changing.rate).map(Curve::Lomax);
@@ -210,7 +218,7 @@ mod tests {
     }
 
     fn one() -> Copies {
-        let mut copies = Copies::new(true);
+        let mut copies = Copies::new(true, false);
         copies.add(HostId(0), "http://a.test/x", 2.0, u32::MAX, at(0.0));
         copies
     }
@@ -290,7 +298,7 @@ mod tests {
     /// given up: the pool knows that they will, and by how much.
     #[test]
     fn the_pool_speaks_for_pages_not_yet_seen_to_change() {
-        let mut copies = Copies::new(true);
+        let mut copies = Copies::new(true, false);
         let mut draws = tidewatch_math::Draws::of(2, "price.copies.pool", 0);
         for page in 0..1000u32 {
             copies.add(HostId(page), "http://a.test/x", 1.0, u32::MAX, at(0.0));

@@ -111,9 +111,10 @@ impl Copy {
         (self.changes, self.visits)
     }
 
-    /// It is gone for good.
+    /// It is gone.
     pub fn lose(&mut self) {
         self.state |= GONE;
+        self.fail();
     }
 
     /// A fetch failed.
@@ -203,7 +204,12 @@ impl Copy {
         self.changing = [gamma.shape as f32, (gamma.rate * f64::from(self.items)) as f32];
     }
 
-    /// What is believed of its change rate.
+    /// Changes a second of any size.
+    pub fn change_rate(&self) -> f64 {
+        self.changing().mean() * f64::from(self.items)
+    }
+
+    /// What is believed of the rate at which the whole of what changes is replaced.
     pub fn changing(&self) -> Gamma {
         let [shape, rate] = self.changing.map(f64::from);
         Gamma { shape, rate }

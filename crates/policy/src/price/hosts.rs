@@ -14,6 +14,8 @@ use crate::Gate;
 const LATELY: f32 = 0.1;
 /// A host that is busy for this share of the time may be too slow; others are not looked at.
 const CROWDED: f32 = 0.7;
+/// A cycle counts for no more than so many of the usual length.
+const MOST_CYCLES: f32 = 4.0;
 /// Cycles without a fetch after which a host is not busy, whatever it was.
 const QUIET_CYCLES: f32 = 3.0;
 
@@ -63,6 +65,8 @@ impl Hosts {
             let host = &mut self.hosts[id.index()];
             let seen = gate.opens_at(id).since(host.taken).seconds() as f32;
             let is_first = host.cycle <= 0.0;
+            // A host that once asks for an hour's rest is not one that is fetched from hourly.
+            let seen = if is_first { seen } else { seen.min(MOST_CYCLES * host.cycle) };
             host.cycle = if is_first { seen } else { host.cycle + LATELY * (seen - host.cycle) };
         }
     }

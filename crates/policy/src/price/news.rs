@@ -239,8 +239,11 @@ impl News {
             if fresh.fetched.is_none() {
                 return;
             }
-            let seen = (shown.lived.seconds() - shown.open.seconds()).max(LEARN_AFTER.seconds());
-            self.prospects.learn(fresh.host, &features, seen, clicks);
+            // Only what the log could have told counts: without one nothing is known of clicks.
+            let seen = shown.lived.seconds() - shown.open.seconds();
+            if seen > 0.0 {
+                self.prospects.learn(fresh.host, &features, seen, clicks);
+            }
             return;
         }
         let curve = self.beliefs.curve(fresh.source as usize);

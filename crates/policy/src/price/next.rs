@@ -12,6 +12,8 @@ use crate::agenda::Highest;
 /// before so many allowances.
 const LATE: f64 = 0.01;
 const LATE_ALLOWANCES: f64 = 5.0;
+/// A page worth less than this share of what it was when it was put in its place is put back.
+const FADED: f64 = 0.9;
 /// Due times that are looked at anew in one choice at most; the rest follow with the next.
 const LOOKS: usize = 64;
 
@@ -35,8 +37,8 @@ impl Price {
             if self.places[page.index()] != Place::Once {
                 continue;
             }
-            let worth = self.once_worth(page).unwrap_or(f64::MAX);
-            if worth >= self.host_price(self.copies.page(page).host) {
+            let worth = self.offered_worth(page);
+            if worth.is_some_and(|worth| worth >= self.host_price(self.copies.page(page).host)) {
                 return Some(page);
             }
             self.places[page.index()] = Place::Nowhere;
@@ -53,7 +55,15 @@ impl Price {
                 continue;
             }
             let copy = self.copies.page(page);
-            let (last, host) = (copy.last()?, copy.host);
+            if copy.is_gone() {
+                return Some((page, false));
+            }
+            let host = copy.host;
+            let Some(last) = copy.last() else {
+                self.places[page.index()] = Place::Nowhere;
+                self.offer(page);
+                continue;
+            };
             let (value, price) = (self.value(page), self.host_price(host));
             let wait = value.wait(price);
             if let Some(due) = self.due_time(page, last, wait).filter(|due| *due <= now) {
@@ -82,32 +92,52 @@ impl Price {
         }
     }
 
+    /// The dearest page never fetched among those not worth the price. What it was worth when it was
+    /// put there has faded since, of some more than of others.
     fn next_cheap(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, PageId)> {
-        loop {
+        for _ in 0..LOOKS {
             let (worth, page) = self.cheap.pop(now, gate)?;
-            if self.places[page.index()] == Place::Cheap {
-                return Some((worth.0, page));
+            if self.places[page.index()] != Place::Cheap {
+                continue;
+            }
+            match self.offered_worth(page) {
+                Some(today) if today >= FADED * worth.0 => return Some((today, page)),
+                Some(today) => {
+                    self.cheap.push(Highest(today), self.copies.page(page).host, page);
+                }
+                None => self.places[page.index()] = Place::Nowhere,
             }
         }
+        None
     }
 
     /// The copy or source due next, with what it is worth. What was only to be looked at is put back to
     /// when it is due; where too much of that comes before it, the first due of what was looked at.
     fn next_waiting(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, Time, PageId)> {
         let mut first: Option<(Time, PageId)> = None;
+        let mut later = Vec::new();
         for _ in 0..LOOKS {
             let Some(((due, _), page)) = self.due.pop(now, gate) else { break };
             if self.places[page.index()] != Place::Due(due) {
                 continue;
             }
             let copy = self.copies.page(page);
-            let (host, last) = (copy.host, copy.last().unwrap_or(now));
+            let host = copy.host;
+            // What is gone or never came waits for its time, whatever else there is to fetch.
+            let Some(last) = copy.last().filter(|_| !copy.is_gone()) else {
+                later.push((due, host, page));
+                continue;
+            };
             let exact = self.due_time(page, last, self.value(page).wait(self.host_price(host)));
             if exact.is_some_and(|exact| exact <= due) {
-                return Some((self.worth_now(page, now), due, page));
+                first = Some((due, page));
+                break;
             }
             self.wait_until(page, host, exact);
             first = exact.map(|exact| (exact, page)).into_iter().chain(first).min();
+        }
+        for (due, host, page) in later {
+            self.due.push((due, page.0), host, page);
         }
         first.map(|(due, page)| (self.worth_now(page, now), due, page))
     }

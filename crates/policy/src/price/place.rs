@@ -13,10 +13,12 @@ use crate::agenda::Highest;
 const LOOK_AGAIN: Span = Span::DAY;
 const LOOK_LATER: f64 = 1.25;
 const LOOK_SOON: Span = Span::HOUR;
-/// Times that a page is tried before it is left alone for long: after so many failures, this much
-/// after it was found, doubled by each.
-pub(super) const ATTEMPTS: u8 = 3;
+/// Times that a page never fetched is tried before it is left alone for long, which each further
+/// failure doubles.
+const ATTEMPTS: u8 = 3;
 const RETRY: Span = Span::MINUTE.times(10);
+/// A page that is gone is looked for so long after.
+const GONE_AGAIN: Span = Span::WEEK;
 
 /// Where a page waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,18 +32,17 @@ pub(super) enum Place {
 }
 
 impl Price {
-    /// Puts a page that was never fetched where its worth says. Sources are fetched at once: nothing
-    /// is known of them before.
+    /// Puts a page that was never fetched where its worth says.
     pub(super) fn offer(&mut self, page: PageId) {
         let (place, copy) = (self.places[page.index()], self.copies.page(page));
         let is_settled = copy.last().is_some() || copy.is_gone();
-        if place == Place::UnderWay || is_settled || self.is_left_alone(page) {
+        // One that waits for its time has failed too often to be tried now, whatever names it.
+        if matches!(place, Place::UnderWay | Place::Due(_)) || is_settled {
             return;
         }
-        let worth = match self.once_worth(page) {
-            Some(worth) => worth,
-            None if self.copies.page(page).source != NO_SOURCE => f64::MAX,
-            None => return,
+        let Some(worth) = self.offered_worth(page) else {
+            self.places[page.index()] = Place::Nowhere;
+            return;
         };
         let host = self.copies.page(page).host;
         let is_dear = worth >= self.host_price(host);
@@ -51,12 +52,11 @@ impl Price {
         self.places[page.index()] = place;
     }
 
-    /// Whether a page that was never there has failed too often to be tried now, however many pages
-    /// name it: each further failure doubles its time.
-    fn is_left_alone(&self, page: PageId) -> bool {
-        let failures = self.copies.page(page).failures();
-        failures >= ATTEMPTS
-            && self.news.waited(page, self.now) < RETRY.seconds() * f64::from(1u32 << failures)
+    /// What a page never fetched is worth now: sources all that there is, since nothing is known of
+    /// them before; nothing what is known of no more.
+    pub(super) fn offered_worth(&mut self, page: PageId) -> Option<f64> {
+        let is_source = self.copies.page(page).source != NO_SOURCE;
+        self.once_worth(page).or(is_source.then_some(f64::MAX))
     }
 
     /// What a page never fetched is worth, and since when it loses that.
@@ -127,12 +127,23 @@ impl Price {
     /// A fetch failed: when next?
     pub(super) fn retry(&mut self, page: PageId, is_first: bool, at: Time) {
         let copy = self.copies.page(page);
+        let (failures, host) = (copy.failures(), copy.host);
         if !is_first {
             self.schedule(page, at);
-        } else if copy.failures() < ATTEMPTS {
+        } else if failures < ATTEMPTS {
             self.offer(page);
         } else {
-            self.places[page.index()] = Place::Nowhere;
+            self.wait_until(page, host, Some(at + RETRY.times(1 << failures)));
         }
+    }
+
+    /// A page is gone. What was there, or is watched for links, may come back: a server's bad day must
+    /// not lose it. Each time that it is still gone doubles the time to the next look.
+    pub(super) fn look_for(&mut self, page: PageId, at: Time) {
+        let copy = self.copies.page(page);
+        let is_missed = copy.last().is_some() || copy.source != NO_SOURCE;
+        let again = GONE_AGAIN.times(1 << copy.failures().saturating_sub(1));
+        let host = copy.host;
+        self.wait_until(page, host, is_missed.then_some(at + again));
     }
 }

@@ -31,9 +31,9 @@ const KEPT_BUSY: f64 = 1.1;
 /// What waits to be fetched once is worked off in this time, when the market is solved.
 const STOCK: Span = Span::HOUR;
 
-/// Fetches a second that work off what is worth the price.
+/// Fetches a second that work off what is worth the price; worths are in order.
 fn worked_off(stock: &[f64], price: f64) -> f64 {
-    stock.iter().filter(|worth| **worth >= price).count() as f64 / STOCK.seconds()
+    (stock.len() - stock.partition_point(|worth| *worth < price)) as f64 / STOCK.seconds()
 }
 
 impl Price {
@@ -91,7 +91,9 @@ impl Price {
     /// Sweeps where the price has fallen so far that what waits would come late, or most of what
     /// waits is outdated.
     pub(super) fn sweep_if_late(&mut self) -> bool {
-        let is_crowded = self.due.len() > 2 * self.held.len() + CROWD;
+        let waiting = self.once.len() + self.cheap.len();
+        let is_crowded =
+            self.due.len() > 2 * self.held.len() + CROWD || waiting > 2 * self.places.len() + CROWD;
         let is_late = is_crowded || self.price() < SWEEP_BELOW * self.swept_at;
         if is_late {
             self.sweep();
@@ -121,7 +123,8 @@ impl Price {
         }
         let price = self.price();
         for (host, allowed) in crowded {
-            let (values, stock) = &items[&host];
+            let Some((values, stock)) = items.get_mut(&host) else { continue };
+            stock.sort_unstable_by(f64::total_cmp);
             let wanted = |price: f64| demand(values, price) + worked_off(stock, price);
             let own = clear_to(SOLVED, wanted, KEPT_BUSY * allowed, price);
             self.hosts.set_factor(host, own / price);
@@ -170,7 +173,10 @@ impl Price {
         let pages = (0..).map(PageId).zip(self.places.iter());
         let waiting: Vec<PageId> =
             pages.filter(|(_, place)| waits(place)).map(|(page, _)| page).collect();
-        waiting.into_iter().filter_map(|page| self.once_worth(page)).collect()
+        let mut worths: Vec<f64> =
+            waiting.into_iter().filter_map(|page| self.once_worth(page)).collect();
+        worths.sort_unstable_by(f64::total_cmp);
+        worths
     }
 
     /// Moves up what was not worth the price when it was looked at, and is now.
@@ -196,17 +202,24 @@ impl Price {
         self.cheap = Agenda::default();
         self.once = Agenda::default();
         for page in (0..self.places.len() as u32).map(PageId) {
-            if matches!(self.places[page.index()], Place::Once | Place::Cheap) {
-                self.offer(page);
+            let copy = self.copies.page(page);
+            match self.places[page.index()] {
+                Place::Once | Place::Cheap => self.offer(page),
+                Place::Due(at) if copy.last().is_none() => {
+                    self.due.push((at, page.0), copy.host, page);
+                }
+                _ => {}
             }
         }
     }
 
     pub(super) fn reschedule(&mut self, page: PageId) {
-        if self.places[page.index()] != Place::UnderWay
-            && let Some(last) = self.copies.page(page).last()
-        {
-            self.schedule(page, last);
+        let copy = self.copies.page(page);
+        let host = copy.host;
+        match (self.places[page.index()], copy.last()) {
+            (Place::UnderWay, _) | (_, None) => {}
+            (Place::Due(at), _) if copy.is_gone() => self.wait_until(page, host, Some(at)),
+            (_, Some(last)) => self.schedule(page, last),
         }
     }
 }

@@ -79,7 +79,7 @@ impl Price {
             settings,
             budget: 0.0,
             now: Time::ZERO,
-            copies: Copies::new(settings.parts.rhythm),
+            copies: Copies::new(settings.parts.rhythm, settings.logs_all),
             news: News::new(settings.parts, settings.logs_all),
             sources: Vec::new(),
             once: Agenda::default(),
@@ -147,7 +147,7 @@ impl Price {
         match seen.outcome {
             Outcome::Gone => {
                 self.copies.gone(page);
-                self.places[page.index()] = Place::Nowhere;
+                self.look_for(page, seen.at);
             }
             Outcome::Failed(_) => {
                 self.copies.failed(page);

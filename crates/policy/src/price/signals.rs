@@ -172,6 +172,11 @@ impl Hints {
         }
     }
 
+    /// The hints about a page say nothing any more.
+    pub fn forget(&mut self, page: PageId) {
+        self.pending.remove(&page);
+    }
+
     /// A page was fetched so long after the fetch before, changed or not.
     pub fn fetched(&mut self, page: PageId, host: HostId, changed: bool, gap: f64) {
         let pending = self.pending.remove(&page).unwrap_or_default();

@@ -73,15 +73,14 @@ impl Staling {
         }
     }
 
-    /// Expected staleness, averaged between two fetches so far apart; of pages never fetched again
-    /// the limit.
-    pub fn stale_mean(&self, gap: f64) -> f64 {
-        let of = |curve: &dyn LossCurve| {
-            if gap.is_finite() { curve.stale_mean(gap) } else { curve.stale(f64::INFINITY) }
-        };
+    /// Expected staleness, averaged over time, where it is fetched whenever that is worth so much; of
+    /// pages never fetched again the limit.
+    pub fn stale_mean_at(&self, worth: f64) -> f64 {
+        let age = self.age_at(worth);
         match self {
-            Staling::Whole(curve) => of(curve),
-            Staling::Hinted(page) => page.stale_mean(gap),
+            Staling::Whole(curve) if age.is_finite() => curve.stale_mean(age),
+            Staling::Whole(curve) => curve.stale(age),
+            Staling::Hinted(page) => page.stale_mean(age),
         }
     }
 }

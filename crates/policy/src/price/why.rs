@@ -5,7 +5,7 @@ use tidewatch_core::{FetchKind, PageId, Time};
 use super::clearing::clear_to;
 use super::market::demand;
 use super::news::NO_SOURCE;
-use super::place::ATTEMPTS;
+use super::place::Place;
 use super::plan::{LEAST, SOLVED};
 use super::policy::Price;
 use super::value::Value;
@@ -86,9 +86,10 @@ impl Price {
             }
         };
         let host_price = self.host_price(copy.host);
-        let is_left = copy.last().is_none() && copy.failures() >= ATTEMPTS;
-        let wait = value.wait(host_price);
-        let due = if is_left { None } else { self.due_time(page, since, wait) };
+        let due = match self.places[page.index()] {
+            Place::Due(at) if copy.last().is_none() || copy.is_gone() => Some(at),
+            _ => self.due_time(page, since, value.wait(host_price)),
+        };
         Some(Why {
             page,
             kind,
@@ -122,9 +123,8 @@ impl Price {
         let (mut fresh, mut weights) = (0.0, 0.0);
         for item in &copies {
             if let Value::Refresh { weight, size, staling } = item {
-                let wait = item.wait(price);
-                fetches[0] += scale * wait.recip();
-                fresh += weight * (1.0 - size * staling.stale_mean(wait));
+                fetches[0] += scale * item.demand(price);
+                fresh += weight * (1.0 - size * staling.stale_mean_at(price / (weight * size)));
                 weights += weight;
             }
         }

@@ -23,10 +23,10 @@
 //! they say is kept, where spreading their changes over hours by what is believed would take years.
 
 use std::f64::consts::TAU;
-use std::ops::Neg;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+use tidewatch_math::linear::Cholesky;
 use tidewatch_math::sample::{HOUR, HOURS, Rhythm, WEEK};
 
 /// Waves of the day: 24, 12, 8 and 6 hours. Finer ones would want more visits than hosts get.
@@ -194,7 +194,7 @@ impl Habit {
     fn believe(&mut self) {
         let (mean, evidence) = self.posterior();
         let (level, unrhythmic) = self.level_alone();
-        let chance = (unrhythmic - evidence).exp().ln_1p().neg().exp();
+        let chance = (1.0 + (unrhythmic - evidence).exp()).recip();
         for (k, mean) in mean.iter().enumerate() {
             let flat = if k == 0 { (1.0 - chance) * level } else { 0.0 };
             let most = MOST_SPREADS * first_spread(k);
@@ -206,12 +206,13 @@ impl Habit {
     /// m, and the log of the evidence for it.
     fn posterior(&self) -> (Vector, f64) {
         let d: Vector = std::array::from_fn(first_spread);
-        let factor = Cholesky::of(std::array::from_fn(|j| {
+        let scaled: [Vector; SIZE] = std::array::from_fn(|j| {
             std::array::from_fn(|k| f64::from(u8::from(j == k)) + d[j] * self.known[j][k] * d[k])
-        }));
+        });
+        let factor = Cholesky::of(&scaled, 1.0);
         let solved = factor.solve(std::array::from_fn(|k| d[k] * self.says[k]));
         let mean: Vector = std::array::from_fn(|k| d[k] * solved[k]);
-        (mean, 0.5 * dot(&self.says, &mean) - factor.half_log_det())
+        (mean, 0.5 * dot(&self.says, &mean) - 0.5 * factor.ln_det())
     }
 
     /// The same of θ₀ alone, in a week without rhythm.
@@ -233,37 +234,6 @@ impl Habit {
                 *centre += level * f / HOURS as f64;
             }
         }
-    }
-}
-
-/// L of a symmetric matrix LLᵀ that is at least the identity.
-struct Cholesky([Vector; SIZE]);
-
-impl Cholesky {
-    fn of(matrix: [Vector; SIZE]) -> Self {
-        let mut l = [[0.0; SIZE]; SIZE];
-        for j in 0..SIZE {
-            for k in 0..=j {
-                let rest = matrix[j][k] - dot(&l[j], &l[k]);
-                l[j][k] = if j == k { rest.max(1.0).sqrt() } else { rest / l[k][k] };
-            }
-        }
-        Cholesky(l)
-    }
-
-    fn solve(&self, mut b: Vector) -> Vector {
-        let l = &self.0;
-        for j in 0..SIZE {
-            b[j] = (b[j] - (0..j).map(|k| l[j][k] * b[k]).sum::<f64>()) / l[j][j];
-        }
-        for j in (0..SIZE).rev() {
-            b[j] = (b[j] - (j + 1..SIZE).map(|k| l[k][j] * b[k]).sum::<f64>()) / l[j][j];
-        }
-        b
-    }
-
-    fn half_log_det(&self) -> f64 {
-        (0..SIZE).map(|k| self.0[k][k].ln()).sum()
     }
 }
 
@@ -408,22 +378,6 @@ mod tests {
             }
         }
         rows[part][SIZE] / rows[part][part]
-    }
-
-    #[test]
-    fn what_is_solved_is_a_solution() {
-        let mut draws = Draws::of(1, "habit.solve", 0);
-        let rows: [Vector; SIZE] =
-            std::array::from_fn(|_| std::array::from_fn(|_| draws.uniform() - 0.5));
-        let matrix: [Vector; SIZE] = std::array::from_fn(|j| {
-            std::array::from_fn(|k| dot(&rows[j], &rows[k]) + f64::from(u8::from(j == k)))
-        });
-        let b: Vector = std::array::from_fn(|k| k as f64);
-        let factor = Cholesky::of(matrix);
-        let x = factor.solve(b);
-        for k in 0..SIZE {
-            assert!((dot(&matrix[k], &x) - b[k]).abs() < 1e-12, "{k}");
-        }
     }
 
     #[test]

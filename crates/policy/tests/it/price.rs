@@ -8,6 +8,7 @@ use tidewatch_core::{
 use tidewatch_policy::allocate::{Objective, Pages, allocate};
 use tidewatch_policy::echo::{Charge, Terms, solve};
 use tidewatch_policy::law::Poisson;
+use tidewatch_policy::price::why::Why;
 use tidewatch_policy::price::{Price, Settings, Source, Staling, Value};
 use tidewatch_policy::{AlwaysOpen, Choice, Policy};
 
@@ -158,12 +159,15 @@ fn hints_bring_pages_forward() {
     web.run(&mut [&mut price], budget, 30.0 * DAY);
     let now = web.now();
     let [hinted, other] = [PageId(0), PageId(1)];
-    let before = price.why(hinted, now).unwrap().worth;
+    let Why { worth: before, due: before_due, .. } = price.why(hinted, now).unwrap();
     let kind = "sitemap";
     price.learn(&Event::Hinted(Signal { page: hinted, at: now, kind }));
     let after = price.why(hinted, now).unwrap();
     assert!(after.worth > before, "{} {before}", after.worth);
     assert!(matches!(after.value, Value::Refresh { staling: Staling::Hinted(_), .. }));
+    assert!(after.due <= before_due, "{:?} {before_due:?}", after.due);
+    let more = price.what_if(2.0 * budget).unwrap();
+    assert!(more.fetches[0].is_finite() && more.freshness.is_some_and(f64::is_finite), "{more:?}");
     let stranger = price.why(other, now).unwrap();
     assert!(matches!(stranger.value, Value::Refresh { staling: Staling::Whole(_), .. }));
 }
@@ -205,7 +209,106 @@ fn what_cannot_be_had_is_left_alone() {
     }
 }
 
+/// The hours at which a page is asked for that answers so, with one choice an hour for so many days.
+/// Other pages stay as they are.
+fn asked(
+    price: &mut Price,
+    page: PageId,
+    days: u32,
+    answer: impl Fn(Time) -> Outcome<'static>,
+) -> Vec<u32> {
+    let mut asked = Vec::new();
+    for hour in 1..24 * days {
+        let now = Time::from_seconds(3600.0 * f64::from(hour)).unwrap();
+        let Choice::Fetch(chosen) = price.choose(now, &AlwaysOpen) else { continue };
+        asked.extend((chosen == page).then_some(hour));
+        let same = Content { changed: Some(false), ..Content::default() };
+        let outcome = if chosen == page { answer(now) } else { Outcome::Fetched(same) };
+        end(price, chosen, now, outcome);
+    }
+    asked
+}
+
+fn end(price: &mut Price, page: PageId, at: Time, outcome: Outcome<'_>) {
+    let (kind, previous) = (FetchKind::Refresh, None);
+    price.learn(&Event::Fetched(Observation { page, at, kind, previous, outcome }));
+}
+
+/// A seed that cannot be had at first, as where a crawl starts without a network, is had later.
+#[test]
+fn what_fails_at_first_is_tried_again() {
+    let mut price = Price::new(PURE, 1);
+    price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
+    discover_as(&mut price, 0, None, true);
+    let noon = Time::from_seconds(43_200.0).unwrap();
+    let back = |now| {
+        if now < noon { Outcome::Failed("dns") } else { Outcome::Fetched(Content::default()) }
+    };
+    let hours = asked(&mut price, PageId(0), 3, back);
+    // Three at once, then each after ten minutes times another power of two.
+    assert!(hours.iter().filter(|hour| **hour < 12).count() <= 6, "{hours:?}");
+    assert!(hours.iter().any(|hour| (12..36).contains(hour)), "{hours:?}");
+}
+
+/// A page that was there and is gone comes back one day, and is found again; meanwhile it is hardly
+/// asked for.
+#[test]
+fn what_is_gone_is_looked_for_again() {
+    let mut price = Price::new(PURE, 1);
+    price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
+    discover(&mut price, 0, None);
+    let (day, month) =
+        (Time::from_seconds(86_400.0).unwrap(), Time::from_seconds(30.0 * 86_400.0).unwrap());
+    let outage = |now| match now {
+        now if now < day || now >= month => Outcome::Fetched(Content::default()),
+        _ => Outcome::Gone,
+    };
+    let hours = asked(&mut price, PageId(0), 90, outage);
+    let away = hours.iter().filter(|hour| (24..720).contains(*hour)).count();
+    assert!((1..=4).contains(&away), "{hours:?}");
+    assert!(hours.iter().filter(|hour| **hour >= 720).count() > 10, "{hours:?}");
+}
+
+/// A page that fails is not asked for without end because a hint says that it has changed.
+#[test]
+fn a_hint_does_not_outdo_failures() {
+    let mut price = Price::new(PURE, 1);
+    price.learn(&Event::Budget(Rate::per_second(0.001).unwrap()));
+    for page in 0..20 {
+        discover(&mut price, page, None);
+    }
+    let held = |now: Time| {
+        let content = Content { changed: Some(true), ..Content::default() };
+        if now < Time::from_seconds(20.0 * 86_400.0).unwrap() {
+            Outcome::Fetched(content)
+        } else {
+            Outcome::Failed("server-error")
+        }
+    };
+    asked(&mut price, PageId(0), 20, held);
+    let at = Time::from_seconds(20.0 * 86_400.0).unwrap();
+    price.learn(&Event::Hinted(Signal { page: PageId(0), at, kind: "sitemap" }));
+    let mut tries = 0;
+    for step in 0..1000 {
+        let now = at + tidewatch_core::Span::SECOND.times(step);
+        let Choice::Fetch(page) = price.choose(now, &AlwaysOpen) else { continue };
+        tries += u32::from(page == PageId(0));
+        let same = Content { changed: Some(false), ..Content::default() };
+        let outcome = if page == PageId(0) {
+            Outcome::Failed("server-error")
+        } else {
+            Outcome::Fetched(same)
+        };
+        end(&mut price, page, now, outcome);
+    }
+    assert!(tries <= 20, "{tries}");
+}
+
 fn discover(price: &mut Price, number: u32, at: Option<Time>) {
+    discover_as(price, number, at, false);
+}
+
+fn discover_as(price: &mut Price, number: u32, at: Option<Time>, is_source: bool) {
     let url = format!("http://a.test/{number}");
     price.learn(&Event::Discovered(Discovery {
         page: PageId(number),
@@ -214,7 +317,7 @@ fn discover(price: &mut Price, number: u32, at: Option<Time>) {
         url: &url,
         at: at.unwrap_or(Time::ZERO),
         via: None,
-        is_source: false,
+        is_source,
         is_held: false,
         weight: 1.0,
     }));
