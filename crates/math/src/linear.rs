@@ -71,12 +71,11 @@ mod tests {
         let mut rows = matrix();
         let mut ln_det = 0.0;
         for pivot in 0..N {
-            ln_det += rows[pivot][pivot].ln();
-            for j in pivot + 1..N {
-                let by = rows[j][pivot] / rows[pivot][pivot];
-                for k in pivot..N {
-                    rows[j][k] -= by * rows[pivot][k];
-                }
+            let top = rows[pivot];
+            ln_det += top[pivot].ln();
+            for row in &mut rows[pivot + 1..] {
+                let by = row[pivot] / top[pivot];
+                row.iter_mut().zip(top).for_each(|(entry, top)| *entry -= by * top);
             }
         }
         let ours = Cholesky::of(&matrix(), 1.0).ln_det();

@@ -34,6 +34,7 @@ const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
 pub const NO_SOURCE: u32 = u32::MAX;
 
 /// What is left out, to see what it brings.
+#[allow(clippy::struct_excessive_bools, reason = "each can be left out by itself")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// Pages by themselves, not by their source alone.

@@ -128,11 +128,12 @@ mod tests {
         let mut rest = vec![0.0; hours + 1];
         for from in (0..hours).rev() {
             let (mut passed, mut gone, mut best) = (0.0, 0.0, f64::INFINITY);
-            for to in from + 1..=(from + longest).min(hours) {
-                let level = rhythm.levels()[(to - 1) % HOURS];
+            let until = (from + longest).min(hours);
+            for (hour, rest) in (from..).zip(&rest[from + 1..=until]) {
+                let level = rhythm.levels()[hour % HOURS];
                 gone += (passed + 0.5 * level * HOUR) * HOUR;
                 passed += level * HOUR;
-                best = f64::min(best, gone + 0.5 * wait * wait + rest[to]);
+                best = f64::min(best, gone + 0.5 * wait * wait + rest);
             }
             rest[from] = best;
         }
