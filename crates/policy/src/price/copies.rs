@@ -186,6 +186,16 @@ impl Copies {
         }
     }
 
+    /// A moment not after that, found cheaply where it is days away.
+    pub fn due_at_least(&self, page: PageId, from: Time, wait: f64, now: Time) -> Option<Time> {
+        match self.page(page) {
+            copy if copy.source == NO_SOURCE => {
+                self.habits.due_at_least(copy.host, from, wait, now)
+            }
+            _ => by_the_clock(from, wait),
+        }
+    }
+
     /// How a copy goes stale.
     pub fn staling(&self, page: PageId) -> Staling {
         let copy = self.page(page);

@@ -103,18 +103,26 @@ impl Price {
             _ if value.worth(later, price) < price => Some(later),
             _ => None,
         };
-        let due = self.due_time(page, from, look.unwrap_or_else(|| value.wait(price)));
-        // By the hours of its host a look may come up before its time; not at once again.
-        let soonest = if look.is_some() { self.now + LOOK_SOON } else { from };
-        let due = due.map(|due| due.max(soonest));
+        let due = match look {
+            // By the hours of its host a look may come up before its time; not at once again.
+            Some(look) => {
+                let look = self.backed_off(page, look);
+                let look = self.copies.due_at_least(page, from, look, self.now);
+                look.map(|look| look.max(self.now + LOOK_SOON))
+            }
+            None => self.due_time(page, from, value.wait(price)),
+        };
         self.wait_until(page, host, due);
     }
 
     /// When a page is due that waits so long after a fetch; `None` if never. After failures it is asked
     /// for less and less often.
     pub(super) fn due_time(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
-        let wait = wait * f64::from(1u32 << self.copies.page(page).failures());
-        self.copies.due(page, from, wait)
+        self.copies.due(page, from, self.backed_off(page, wait))
+    }
+
+    fn backed_off(&self, page: PageId, wait: f64) -> f64 {
+        wait * f64::from(1u32 << self.copies.page(page).failures())
     }
 
     pub(super) fn wait_until(&mut self, page: PageId, host: HostId, due: Option<Time>) {

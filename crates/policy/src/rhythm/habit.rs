@@ -41,6 +41,8 @@ const WAVE_SPREAD: f64 = 0.7;
 const DAY_SPREAD: f64 = 0.3;
 /// No part of θ goes beyond so many of them.
 const MOST_SPREADS: f64 = 4.0;
+/// Parts of θ below this move no fetch by more than minutes.
+const FLAT: f64 = 0.01;
 /// What was learnt fades in this time: hosts change their habits.
 const MEMORY: f64 = 52.0 * WEEK;
 /// k: links come in heaps, which differ from what is expected of them by this gamma shape beside
@@ -141,6 +143,11 @@ impl Habit {
     /// φ.
     pub fn rhythm(&self) -> &Rhythm {
         &self.rhythm
+    }
+
+    /// Whether nothing speaks for a rhythm.
+    pub fn is_flat(&self) -> bool {
+        self.theta[1..].iter().all(|part| part.abs() < FLAT)
     }
 
     /// Takes in what was seen between two visits to a page of `rate` changes a second on average. Gaps

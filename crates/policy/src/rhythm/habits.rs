@@ -8,9 +8,9 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Span, Time};
-use tidewatch_math::sample::HOUR;
+use tidewatch_math::sample::{HOUR, Rhythm};
 
-use super::{Habit, Seen, best_moment, elapsed, longest_wait};
+use super::{EARLIER, Habit, LONG_WAIT, Seen, best_moment, elapsed, longest_wait};
 
 /// Changes after which a host's hours are followed: fewer say too little to be worth the memory.
 const FIRST_CHANGES: u8 = 16;
@@ -51,10 +51,15 @@ impl Habits {
         }
     }
 
+    /// The hours of a host, where it has any.
+    fn rhythm(&self, host: HostId) -> Option<&Rhythm> {
+        self.hosts.get(&host).filter(|habit| !habit.is_flat()).map(Habit::rhythm)
+    }
+
     /// The time from one moment to another in which a mean hour would show as many changes, seconds.
     pub fn elapsed(&self, host: HostId, from: Time, to: Time) -> f64 {
-        match self.hosts.get(&host) {
-            Some(habit) => elapsed(habit.rhythm(), from.seconds(), to.seconds()).max(0.0),
+        match self.rhythm(host) {
+            Some(rhythm) => elapsed(rhythm, from.seconds(), to.seconds()).max(0.0),
             None => to.since(from).seconds(),
         }
     }
@@ -62,22 +67,32 @@ impl Habits {
     /// How busy a host is in the hour from a moment on, relative to the mean.
     pub fn level(&self, host: HostId, from: Time) -> f64 {
         let from = from.seconds();
-        let habit = self.hosts.get(&host);
-        habit.map_or(1.0, |habit| elapsed(habit.rhythm(), from, from + HOUR) / HOUR)
+        self.rhythm(host).map_or(1.0, |rhythm| elapsed(rhythm, from, from + HOUR) / HOUR)
     }
 
     /// The best moment for a fetch that would be due so long after another on a host without hours;
     /// `None` if it never comes.
     pub fn due(&self, host: HostId, from: Time, wait: f64) -> Option<Time> {
-        let Some(habit) = self.hosts.get(&host) else { return by_the_clock(from, wait) };
-        let due = best_moment(habit.rhythm(), from.seconds(), wait);
+        let Some(rhythm) = self.rhythm(host) else { return by_the_clock(from, wait) };
+        let due = best_moment(rhythm, from.seconds(), wait);
         Time::from_seconds(due).filter(|due| *due != Time::NEVER)
+    }
+
+    /// A moment not after that, found without a look at the hours where it is days away.
+    pub fn due_at_least(&self, host: HostId, from: Time, wait: f64, now: Time) -> Option<Time> {
+        if wait > LONG_WAIT && self.rhythm(host).is_some() {
+            let early = by_the_clock(from, wait - EARLIER)?;
+            if early > now + Span::DAY {
+                return Some(early);
+            }
+        }
+        self.due(host, from, wait)
     }
 
     /// The longest wait after one moment that is over at another.
     pub fn waited(&self, host: HostId, from: Time, now: Time) -> f64 {
-        match self.hosts.get(&host) {
-            Some(habit) => longest_wait(habit.rhythm(), from.seconds(), now.seconds()),
+        match self.rhythm(host) {
+            Some(rhythm) => longest_wait(rhythm, from.seconds(), now.seconds()),
             None => now.since(from).seconds(),
         }
     }
@@ -120,6 +135,13 @@ mod tests {
         let due = habits.due(host, at(evening), 0.5 * 86_400.0).unwrap().seconds() / 3600.0 % 24.0;
         assert!((6.0..12.0).contains(&due), "due at {due}");
         assert_eq!(habits.due(host, at(evening), f64::INFINITY), None);
+        for wait in (1..60).map(|days| 86_400.0 * f64::from(days)) {
+            let (from, due) = (at(evening), habits.due(host, at(evening), wait));
+            for passed in [0.0, 100.0, 1000.0] {
+                let cheap = habits.due_at_least(host, from, wait, at(evening + passed));
+                assert!(cheap.is_some() && cheap <= due, "{wait} {cheap:?} {due:?}");
+            }
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod moment;
 
 pub use habit::{Habit, Seen};
 pub use habits::{Habits, by_the_clock};
-pub use moment::{best_moment, longest_wait};
+pub use moment::{EARLIER, LONG_WAIT, best_moment, longest_wait};
 
 use tidewatch_math::sample::Rhythm;
 

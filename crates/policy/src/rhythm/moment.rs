@@ -18,6 +18,10 @@ use super::habit::hour_of;
 
 /// A wait longer than a week ends in the best of the hours about it, of so many.
 const WINDOW: f64 = WEEK;
+/// Waits beyond this, in seconds, end by so much before their time at the most.
+pub const LONG_WAIT: f64 = WINDOW;
+/// See [`LONG_WAIT`].
+pub const EARLIER: f64 = WINDOW / 2.0;
 /// Hours that are looked at, at most: a profile that sleeps for weeks is none.
 const MOST_HOURS: usize = 6 * HOURS;
 /// Halvings that find a wait to a millionth.
