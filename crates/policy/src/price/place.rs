@@ -8,6 +8,7 @@ use super::news::NO_SOURCE;
 use super::policy::Price;
 use super::value::Value;
 use crate::agenda::Highest;
+use crate::rhythm::by_the_clock;
 
 /// A page that is not due for so long is looked at again then, and ever less often.
 const LOOK_AGAIN: Span = Span::DAY;
@@ -17,7 +18,7 @@ const LOOK_SOON: Span = Span::HOUR;
 /// failure doubles.
 const ATTEMPTS: u8 = 3;
 const RETRY: Span = Span::MINUTE.times(10);
-/// A page that is gone is looked for so long after.
+/// A page that is gone is not looked for sooner.
 const GONE_AGAIN: Span = Span::WEEK;
 
 /// Where a page waits.
@@ -146,12 +147,17 @@ impl Price {
     }
 
     /// A page is gone. What was there, or is watched for links, may come back: a server's bad day must
-    /// not lose it. Each time that it is still gone doubles the time to the next look.
+    /// not lose it. It is looked for when it would be due if it were there, though not within a week;
+    /// each time that it is still gone doubles the time to the next look.
     pub(super) fn look_for(&mut self, page: PageId, at: Time) {
         let copy = self.copies.page(page);
-        let is_missed = copy.last().is_some() || copy.source != NO_SOURCE;
-        let again = GONE_AGAIN.times(1 << copy.failures().saturating_sub(1));
-        let host = copy.host;
-        self.wait_until(page, host, is_missed.then_some(at + again));
+        let (host, is_source) = (copy.host, copy.source != NO_SOURCE);
+        let wait = match copy.last() {
+            Some(_) => self.value(page).wait(self.host_price(host)),
+            None if is_source => 0.0,
+            None => f64::INFINITY,
+        };
+        let wait = self.backed_off(page, wait.max(GONE_AGAIN.seconds()));
+        self.wait_until(page, host, by_the_clock(at, wait));
     }
 }
