@@ -22,7 +22,7 @@ const PER_HOST: u32 = 100;
 
 fn main() {
     let count: u32 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
-    let copies = copies(count);
+    let mut copies = copies(count);
     let threads = rayon::current_num_threads();
     println!("{count} copies of {} bytes, {threads} threads", size_of_val(copies.page(PageId(0))));
     let read = seconds(|| {
@@ -33,6 +33,8 @@ fn main() {
         black_box(sum);
     });
     println!("reading them once: {read:.3} s");
+    let pool = seconds(|| copies.repool());
+    println!("what hosts and patterns say about their pages: {pool:.3} s, {:.1}×", pool / read);
     let price = 1e-4;
     let sweep = seconds(|| {
         let due: f64 = (0..count)

@@ -32,6 +32,7 @@ pub mod probes;
 pub mod prospects;
 pub mod settings;
 pub mod signals;
+pub mod skew;
 pub mod source;
 pub mod value;
 pub mod why;

@@ -6,7 +6,8 @@
 //! Pages that are never fetched are let go after a week.
 //!
 //! What the finding visit has earned, where several sources show a page, is told by [`super::credit`];
-//! what pages bring that are on no source, by [`super::prospects`]. Of those that are let go the factor
+//! what pages bring that are on no source, or were there before its first visit, by
+//! [`super::prospects`]. Of those that are let go the factor
 //! is kept, in their page's state.
 
 use rustc_hash::FxHashMap;
@@ -82,7 +83,32 @@ struct Fresh {
     /// Clicks a second that they hand on.
     flow: f32,
     is_credited: bool,
+    /// What is seen of it, of which the first `lasting` do not change.
     features: Vec<u32>,
+    lasting: u16,
+}
+
+impl Fresh {
+    /// Says anew how many pages show it by now, how fast they became more and what they hand on.
+    fn describe(&mut self) {
+        self.features.truncate(self.lasting.into());
+        self.features.push(magnitude("shown", self.shown.into()));
+        if self.again > 0 {
+            self.features.push(magnitude("again", self.again.into()));
+        }
+        if self.source == NO_SOURCE {
+            // In clicks a century, to be whole numbers: a hundredth of a click a year is nothing.
+            self.features.push(magnitude("flow", (f64::from(self.flow) * CENTURY) as usize));
+        }
+    }
+
+    /// Adds where it stands among the links of the page on which it was found, and how it is called.
+    fn add_link(&mut self, place: usize, anchor: Option<&str>) {
+        self.features.truncate(self.lasting.into());
+        self.features.push(magnitude("place", place + 1));
+        words("link", anchor.unwrap_or_default(), &mut self.features);
+        self.lasting = self.features.len() as u16;
+    }
 }
 
 impl News {
@@ -115,12 +141,13 @@ impl News {
             Some(_) => self.beliefs.found(source as usize, page, at),
             None => Some(at),
         };
+        // What a first visit shows is not new: one more page that somebody may want.
+        let (source, born) = born.map_or((NO_SOURCE, at), |born| (source, born));
         let mut features = of_url(host.0, url);
         let hour = at.seconds() / 3600.0 % 24.0;
         features.push(feature("hour", &(hour as u32).to_string()));
-        // What a first visit shows is old: its clicks are over, as far as is known.
-        let born = born.unwrap_or(at - LET_GO);
-        let fresh = Fresh {
+        let lasting = features.len() as u16;
+        let mut fresh = Fresh {
             host,
             source,
             found: at,
@@ -131,7 +158,9 @@ impl News {
             flow: 0.0,
             is_credited: false,
             features,
+            lasting,
         };
+        fresh.describe();
         self.fresh.insert(page, fresh);
     }
 
@@ -155,10 +184,7 @@ impl News {
                 continue;
             }
             if link.is_new {
-                fresh.features.push(magnitude("place", place + 1));
-                if let Some(anchor) = anchors.get(place) {
-                    words("link", anchor, &mut fresh.features);
-                }
+                fresh.add_link(place, anchors.get(place).copied());
             } else if source != NO_SOURCE && source == fresh.source {
                 continue;
             } else if !fresh.is_credited && fresh.source != NO_SOURCE && source != NO_SOURCE {
@@ -171,6 +197,10 @@ impl News {
             fresh.shown = fresh.shown.saturating_add(1);
             if fresh.shown == 2 {
                 fresh.again = 1 + (at.since(fresh.found).seconds() / 3600.0) as u16;
+            }
+            fresh.describe();
+            if link.is_new && fresh.source != NO_SOURCE {
+                self.predictor.saw(&fresh.features);
             }
             if fresh.fetched.is_none() {
                 changed(link.page);
@@ -235,7 +265,6 @@ impl News {
     fn learn(&mut self, page: PageId, fresh: &Fresh) {
         let Some(shown) = self.beliefs.ledger.shown(page) else { return };
         let clicks: f64 = shown.clicks().map(|(_, count)| count).sum();
-        let features = full(fresh);
         if fresh.source == NO_SOURCE {
             if fresh.fetched.is_none() {
                 return;
@@ -243,7 +272,7 @@ impl News {
             // Only what the log could have told counts: without one nothing is known of clicks.
             let seen = shown.lived.seconds() - shown.open.seconds();
             if seen > 0.0 {
-                self.prospects.learn(fresh.host, &features, seen, clicks);
+                self.prospects.learn(fresh.host, &fresh.features, seen, clicks);
             }
             return;
         }
@@ -251,7 +280,7 @@ impl News {
         let scale = self.beliefs.ledger.scale();
         let lost = |age: Span| (-curve.decay * age.seconds()).exp();
         let base = curve.profit / scale * (lost(shown.open) - lost(shown.lived));
-        self.predictor.learn(&features, base, clicks);
+        self.predictor.learn(&fresh.features, base, clicks);
     }
 
     /// Mean clicks of prospects on a host.
@@ -260,14 +289,7 @@ impl News {
     }
 
     fn prospect_factor(&self, fresh: &Fresh) -> f64 {
-        if self.parts.prediction { self.prospects.factor(&full(fresh)) } else { 1.0 }
-    }
-
-    /// Takes note that a page is being judged by what is seen of it.
-    pub fn judge(&mut self, page: PageId) {
-        if let Some(fresh) = self.fresh.get(&page).filter(|fresh| fresh.source != NO_SOURCE) {
-            self.predictor.saw(&full(fresh));
-        }
+        if self.parts.prediction { self.prospects.factor(&fresh.features) } else { 1.0 }
     }
 
     /// What a page that waits is worth, and since when its clicks are being lost.
@@ -277,9 +299,9 @@ impl News {
             let clicks = self.prospect(fresh.host) * self.prospect_factor(fresh);
             return Some((Value::Once { clicks, decay: 0.0 }, fresh.found));
         }
-        let features = full(fresh);
         let curve = self.beliefs.curve(fresh.source as usize);
-        let factor = if self.parts.prediction { self.predictor.factor(&features) } else { 1.0 };
+        let factor =
+            if self.parts.prediction { self.predictor.factor(&fresh.features) } else { 1.0 };
         Some((Value::Once { clicks: curve.profit * factor, decay: curve.decay }, fresh.born))
     }
 
@@ -322,21 +344,6 @@ pub struct Shows {
     pub is_first: bool,
 }
 
-/// What was seen of a page, with how many pages show it by now, how fast they became more and what
-/// they hand on.
-fn full(fresh: &Fresh) -> Vec<u32> {
-    let mut features = fresh.features.clone();
-    features.push(magnitude("shown", usize::from(fresh.shown)));
-    if fresh.again > 0 {
-        features.push(magnitude("again", fresh.again.into()));
-    }
-    if fresh.source == NO_SOURCE {
-        // In clicks a century, to be whole numbers: a hundredth of a click a year is nothing.
-        features.push(magnitude("flow", (f64::from(fresh.flow) * CENTURY) as usize));
-    }
-    features
-}
-
 #[cfg(test)]
 mod tests {
     use tidewatch_core::InterestKind;
@@ -369,6 +376,24 @@ mod tests {
         let [(page, factor)] = kept[..] else { panic!("{kept:?}") };
         assert!(news.value(page).is_none());
         assert!((factor * news.prospect(HOST) / first - 1.0).abs() < 1e-9);
+    }
+
+    /// What stood there before the first visit is not news: nobody knows that its time is over.
+    #[test]
+    fn a_first_visit_shows_prospects_and_the_next_one_news() {
+        let mut news = News::new(Parts::DEFAULT, false);
+        let source = news.add_source(HOST);
+        let decays = [PageId(0), PageId(1)].map(|page| {
+            let now = at(f64::from(page.0));
+            news.found(page, HOST, "http://a.test/x", source, now);
+            let shows = Shows { source, clicks: 0.0, is_first: page.0 == 0 };
+            news.showed(shows, now, Some(&links(page)), &[], |_| {});
+            match news.value(page) {
+                Some((Value::Once { decay, .. }, _)) => (decay, news.is_on_source(page)),
+                other => panic!("{other:?}"),
+            }
+        });
+        assert!(matches!(decays, [(0.0, false), (decay, true)] if decay > 0.0), "{decays:?}");
     }
 
     /// Pages that clicked pages link to are clicked in this web, others are not.

@@ -55,7 +55,7 @@ impl Price {
 
     /// What a page never fetched is worth now: sources all that there is, since nothing is known of
     /// them before; nothing what is known of no more.
-    pub(super) fn offered_worth(&mut self, page: PageId) -> Option<f64> {
+    pub(super) fn offered_worth(&self, page: PageId) -> Option<f64> {
         let is_source = self.copies.page(page).source != NO_SOURCE;
         self.once_worth(page).or(is_source.then_some(f64::MAX))
     }
@@ -70,8 +70,7 @@ impl Price {
     }
 
     /// What a page never fetched is worth now.
-    pub(super) fn once_worth(&mut self, page: PageId) -> Option<f64> {
-        self.news.judge(page);
+    pub(super) fn once_worth(&self, page: PageId) -> Option<f64> {
         let (value, since) = self.once_value(page)?;
         Some(value.worth(self.now.since(since).seconds(), 0.0))
     }

@@ -1,5 +1,6 @@
 //! Solving the market, and finding due times anew.
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use tidewatch_core::{HostId, PageId, Span, Time};
 
@@ -167,29 +168,26 @@ impl Price {
         (values, scale)
     }
 
-    /// What pages that wait to be fetched for the first time are worth.
-    fn stock(&mut self) -> Vec<f64> {
-        let waits = |place: &Place| matches!(place, Place::Once | Place::Cheap);
-        let pages = (0..).map(PageId).zip(self.places.iter());
-        let waiting: Vec<PageId> =
-            pages.filter(|(_, place)| waits(place)).map(|(page, _)| page).collect();
+    /// What pages that wait to be fetched for the first time are worth, in order.
+    fn stock(&self) -> Vec<f64> {
+        let waits = |page: &PageId| matches!(self.places[page.index()], Place::Once | Place::Cheap);
+        let pages = (0..self.places.len() as u32).into_par_iter().map(PageId);
         let mut worths: Vec<f64> =
-            waiting.into_iter().filter_map(|page| self.once_worth(page)).collect();
-        worths.sort_unstable_by(f64::total_cmp);
+            pages.filter(waits).filter_map(|page| self.once_worth(page)).collect();
+        worths.par_sort_unstable_by(f64::total_cmp);
         worths
     }
 
     /// Moves up what was not worth the price when it was looked at, and is now.
     fn promote(&mut self) {
-        let pages = (0..).map(PageId).zip(self.places.iter());
-        let cheap: Vec<PageId> =
-            pages.filter(|(_, place)| **place == Place::Cheap).map(|(page, _)| page).collect();
-        for page in cheap {
-            let price = self.host_price(self.copies.page(page).host);
-            if self.once_worth(page).is_some_and(|worth| worth >= price) {
-                self.offer(page);
-            }
-        }
+        let is_dear = |page: &PageId| {
+            let price = self.host_price(self.copies.page(*page).host);
+            self.once_worth(*page).is_some_and(|worth| worth >= price)
+        };
+        let pages = (0..self.places.len() as u32).into_par_iter().map(PageId);
+        let cheap = pages.filter(|page| self.places[page.index()] == Place::Cheap);
+        let dear: Vec<PageId> = cheap.filter(is_dear).collect();
+        dear.into_iter().for_each(|page| self.offer(page));
     }
 
     /// Finds every due time anew.

@@ -1,31 +1,44 @@
-//! Which of the pages that a source shows will be clicked?
+//! Which of the pages that are known will be clicked?
 //!
 //! A source's pages differ far more among themselves than sources do: in `[LOSS13]` four pages in five
 //! are never clicked. What can be seen of a page before it is fetched (words of its URL and of its
 //! link, where it stands, the hour, how many sources show it) multiplies the clicks that its source
-//! makes expect: m = P·e^(θ·x), clicks Poisson about m, θ learnt on line by gradient steps that shrink
-//! as a feature has been seen more (AdaGrad). Features are hashed, so that any number of words needs a
-//! fixed memory.
+//! makes expect: m = P·e^(θ·x), clicks about m as unequal as [`Skew`] has learnt. Features are hashed,
+//! so that any number of words needs a fixed memory.
+//!
+//! **Learning.** Every weight of θ is believed to be normal, independent of the others, as in a dynamic
+//! generalised linear model `[WHM85]`. With V the variance of θ·x, a page that had c clicks moves it to
+//! where s = θ·x + V·(c − m(s))/(1 + m(s)/a), the most probable value: the slope of ln likelihood is taken
+//! where one arrives (implicitly), so that no number of clicks overshoots. Each weight takes its
+//! variance's part of the step, and loses variance by what the page told. Steps are in proportion to
+//! the error, which balances many pages without clicks against few with many; where each step was
+//! scaled by its own size (AdaGrad), the many won.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::PageKey;
 
+use super::skew::Skew;
+
 /// Places for features; collisions of rare words only blur what little they say.
 const PLACES: usize = 1 << 16;
-/// First step of a weight. A word seen once may change an expectation by so much.
-const STEP: f32 = 0.05;
+/// Variance of a weight of which nothing is known: a word tells a third more or less.
+const VARIANCE: f32 = 0.1;
 /// θ·x is held to this: nothing seen from outside makes a page worth fifty times its siblings.
-const MOST: f32 = 4.0;
+const MOST: f64 = 4.0;
 /// Words taken of a URL or a link.
 const WORDS: usize = 16;
 /// Weight of the latest prediction in the mean square of θ·x.
 const FADE: f64 = 1e-3;
+/// Halvings by which a step is found: more than a weight has digits.
+const HALVINGS: usize = 30;
 
 /// Learns which pages are clicked more than their siblings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Predictor {
+    /// Means and variances of θ.
     weights: Vec<f32>,
-    squares: Vec<f32>,
+    variances: Vec<f32>,
+    skew: Skew,
     /// Faded mean and mean square of θ·x over the pages predicted.
     mean: f64,
     square: f64,
@@ -33,24 +46,35 @@ pub struct Predictor {
 
 impl Default for Predictor {
     fn default() -> Self {
-        Predictor { weights: vec![0.0; PLACES], squares: vec![0.0; PLACES], mean: 0.0, square: 0.0 }
+        Predictor {
+            weights: vec![0.0; PLACES],
+            variances: vec![VARIANCE; PLACES],
+            skew: Skew::default(),
+            mean: 0.0,
+            square: 0.0,
+        }
     }
 }
 
 impl Predictor {
-    fn score(&self, features: &[u32]) -> f32 {
+    fn score(&self, features: &[u32]) -> f64 {
         let sum: f32 = features.iter().map(|&at| self.weights[at as usize]).sum();
-        sum.clamp(-MOST, MOST)
+        f64::from(sum).clamp(-MOST, MOST)
     }
 
     /// What a page's expected clicks are multiplied with.
     pub fn factor(&self, features: &[u32]) -> f64 {
-        f64::from(self.score(features)).exp()
+        self.score(features).exp()
+    }
+
+    /// a: how unequally pages are clicked of which the same is expected.
+    pub fn shape(&self) -> f64 {
+        self.skew.shape()
     }
 
     /// Takes note of a page that is to be predicted: how far do predictions spread?
     pub fn saw(&mut self, features: &[u32]) {
-        let score = f64::from(self.score(features));
+        let score = self.score(features);
         self.mean += FADE * (score - self.mean);
         self.square += FADE * (score * score - self.square);
     }
@@ -65,17 +89,38 @@ impl Predictor {
         if !(base > 0.0 && base.is_finite() && clicks >= 0.0 && clicks.is_finite()) {
             return;
         }
-        let mean = base * self.factor(features);
-        // Slope of ln likelihood in every weight that takes part.
-        let slope = (clicks - mean) as f32;
+        let score = self.score(features);
+        self.skew.learn(base * score.exp(), clicks);
+        let shape = self.shape();
+        let variance: f64 = features.iter().map(|&at| f64::from(self.variances[at as usize])).sum();
+        let step = step(|by| slope(base * (score + by).exp(), shape, clicks), variance);
+        // What the page told of θ·x, by Fisher.
+        let mean = base * (score + step).exp();
+        let told = mean / (1.0 + mean / shape);
         for &at in features {
-            let at = at as usize;
-            self.squares[at] += slope * slope;
-            if self.squares[at] > 0.0 {
-                self.weights[at] += STEP * slope / self.squares[at].sqrt();
-            }
+            let (weight, own) = (&mut self.weights[at as usize], &mut self.variances[at as usize]);
+            let part = f64::from(*own) / variance;
+            *weight += (part * step) as f32;
+            *own *= (1.0 - part * variance * told / (1.0 + variance * told)) as f32;
         }
     }
+}
+
+/// Slope of ln likelihood of clicks in ln of their mean.
+fn slope(mean: f64, shape: f64, clicks: f64) -> f64 {
+    (clicks - mean) / (1.0 + mean / shape)
+}
+
+/// How far to go where the slope, which falls, is that of the place arrived at.
+fn step(slope: impl Fn(f64) -> f64, variance: f64) -> f64 {
+    let whole = (variance * slope(0.0)).clamp(-2.0 * MOST, 2.0 * MOST);
+    let (mut near, mut far) = (0.0, whole);
+    for _ in 0..HALVINGS {
+        let by = f64::midpoint(near, far);
+        let is_short = (variance * slope(by) - by) * whole > 0.0;
+        (if is_short { &mut near } else { &mut far }).clone_from(&by);
+    }
+    near
 }
 
 /// A place for a feature of a kind.
@@ -144,6 +189,40 @@ mod tests {
         let ratio = predictor.factor(&good) / predictor.factor(&bad);
         assert!((2.0..8.0).contains(&ratio), "{ratio}");
         assert!(predictor.spread() > 0.3, "{}", predictor.spread());
+    }
+
+    /// One page in fifty has all the clicks, and words tell nothing: predictions stay right on average.
+    /// The clicks of 4,000 such pages have a relative error of (49/4,000)^½ = 0.11.
+    #[test]
+    fn rare_clicks_are_not_forgotten_among_pages_without() {
+        let mut predictor = Predictor::default();
+        let mut draws = Draws::of(6, "price.predict", 0);
+        let (mut predicted, mut clicked) = (0.0, 0.0);
+        for page in 0..8_000u32 {
+            let mut features = vec![feature("all", ""), magnitude("place", 1 + page as usize % 8)];
+            words("url", &format!("w{}", page % 97), &mut features);
+            let clicks = if draws.uniform() < 0.02 { 10.0 } else { 0.0 };
+            if page >= 4_000 {
+                predicted += 0.2 * predictor.factor(&features);
+                clicked += clicks;
+            }
+            predictor.learn(&features, 0.2, clicks);
+        }
+        let ratio: f64 = predicted / clicked;
+        assert!((ratio - 1.0).abs() < 4.0 * 0.11, "{ratio}");
+    }
+
+    #[test]
+    fn any_number_of_clicks_leaves_numbers() {
+        let mut predictor = Predictor::default();
+        let features = of_url(3, "http://a.test/news/some-title");
+        for clicks in [1e12, 0.0, 1e300, 1e-300] {
+            for base in [1e-300, 1e300, 1.0] {
+                predictor.learn(&features, base, clicks);
+                let factor = predictor.factor(&features);
+                assert!(factor.is_finite() && factor > 0.0, "{factor}");
+            }
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Prospects, the frontier: pages not on sources. They bring the clicks that pages found in the same
-//! way on their host have brought, or on average where little is known of the host. Readers follow
-//! links, so that a page is clicked more where pages that show it are: what they hand on, each its
-//! clicks divided by its links, is the first step of the walk of `[TTKN15]`, and the predictor learns
-//! what it is worth.
+//! Prospects, the frontier: pages not on sources, or there before anybody looked. They bring the
+//! clicks that pages found in the same way on their host have brought, or on average where little is
+//! known of the host. Readers follow links, so that a page is clicked more where pages that show it
+//! are: what they hand on, each its clicks divided by its links, is the first step of the walk of
+//! `[TTKN15]`, and the predictor learns what it is worth.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Span};
@@ -17,8 +17,6 @@ const LIFE: Span = Span::WEEK.times(2);
 /// belief is worth.
 const CLICKS: f64 = 2.0;
 const PAGES: f64 = 1.0;
-/// Shape of the distribution of clicks among prospects, a: few pages of many are clicked at all.
-const SHAPE: f64 = 0.1;
 /// Shape of the distribution of hosts' means about the average of all.
 const HOST_SHAPE: f64 = 1.0;
 
@@ -57,15 +55,17 @@ impl Prospects {
     pub fn learn(&mut self, host: HostId, features: &[u32], seen: f64, clicks: f64) {
         let hosts = self.hosts.len().max(host.index() + 1);
         self.hosts.resize(hosts, Evidence::default());
+        // Of a page that is clicked more than others of its host a part tells as much as more time.
         let part = seen / LIFE.seconds();
-        let expected = part * self.mean(host);
-        self.predictor.learn(features, expected, clicks);
+        let base = part * self.mean(host);
+        let factor = self.factor(features);
+        self.predictor.learn(features, base, clicks);
         // Pages of a host differ far more than chance makes them: the variance of a page's clicks
         // is m(1 + m/a), not m, so that each counts for that much less.
-        let counts = (1.0 + expected / SHAPE).recip();
+        let counts = (1.0 + base * factor / self.predictor.shape()).recip();
         for evidence in [&mut self.hosts[host.index()], &mut self.all] {
             evidence.changes += counts * clicks;
-            evidence.time += counts * part;
+            evidence.time += counts * part * factor;
         }
     }
 }
