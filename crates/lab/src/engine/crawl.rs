@@ -173,6 +173,10 @@ impl<'w> Crawl<'w> {
         self.log.clicks += self.read_log(world.clicks_by_time(self.log.clicks), until, CLICK);
         self.log.views += self.read_log(world.views_by_time(self.log.views), until, VIEW);
         self.log.pushes += 1;
+        if world.trace().clicks.is_none() && world.trace().views.is_none() {
+            // Nobody keeps a log, which is not to say that nobody clicks.
+            return;
+        }
         policy.learn(&Event::Log(&self.log.pending));
         self.log.pending.clear();
     }

@@ -13,7 +13,7 @@ const FADE_EVERY: Span = Span::MINUTE.times(30);
 /// Expected clicks after which a page's own record outweighs its weight.
 const PRIOR_CLICKS: f64 = 1.0;
 /// What a unit of weight is taken to bring where there is no log: a click a week.
-const UNIT: f64 = 1.0 / 604_800.0;
+pub const UNIT: f64 = 1.0 / 604_800.0;
 /// A unit counts as known once so many clicks have told it.
 const UNIT_CLICKS: f64 = 10.0;
 
@@ -59,7 +59,7 @@ impl Clicks {
     }
 
     /// Clicks a second that a unit of weight brings.
-    fn unit(&self) -> f64 {
+    pub fn unit(&self) -> f64 {
         (self.counted + UNIT_CLICKS) / (self.exposure + UNIT_CLICKS / UNIT)
     }
 

@@ -147,6 +147,11 @@ impl Copies {
         }
     }
 
+    /// Clicks a second that a copy of weight one has.
+    pub fn unit(&self) -> f64 {
+        self.clicks.unit()
+    }
+
     /// Clicks a second on a page.
     pub fn weight(&self, page: PageId) -> f64 {
         let copy = self.page(page);

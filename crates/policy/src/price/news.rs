@@ -224,8 +224,9 @@ impl News {
         }
     }
 
-    /// Takes in the log.
-    pub fn take_log(&mut self, rows: &[Interest], now: Time) {
+    /// Takes in the log, by which a copy of weight one has so many clicks a second.
+    pub fn take_log(&mut self, rows: &[Interest], now: Time, unit: f64) {
+        self.prospects.assume(unit);
         self.beliefs.take_log(rows, now);
     }
 
@@ -348,6 +349,7 @@ pub struct Shows {
 mod tests {
     use tidewatch_core::InterestKind;
 
+    use super::super::clicks::UNIT;
     use super::*;
 
     const HOST: HostId = HostId(0);
@@ -422,7 +424,7 @@ mod tests {
                 };
                 let rows: Vec<Interest> = (1..5).map(click).collect();
                 let rows = if clicks > 0.0 { &rows[..] } else { &[] };
-                news.take_log(rows, now + Span::DAY);
+                news.take_log(rows, now + Span::DAY, UNIT);
             }
             news.let_go(now + Span::DAY.times(2), |_, _| {});
         }

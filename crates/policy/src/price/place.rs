@@ -103,15 +103,10 @@ impl Price {
             _ if value.worth(later, price) < price => Some(later),
             _ => None,
         };
-        let due = match look {
-            // By the hours of its host a look may come up before its time; not at once again.
-            Some(look) => {
-                let look = self.backed_off(page, look);
-                let look = self.copies.due_at_least(page, from, look, self.now);
-                look.map(|look| look.max(self.now + LOOK_SOON))
-            }
-            None => self.due_time(page, from, value.wait(price)),
-        };
+        let wait = self.backed_off(page, look.unwrap_or_else(|| value.wait(price)));
+        let due = self.copies.due_at_least(page, from, wait, self.now);
+        // By the hours of its host a look may come up before its time; not at once again.
+        let due = if look.is_some() { due.map(|due| due.max(self.now + LOOK_SOON)) } else { due };
         self.wait_until(page, host, due);
     }
 

@@ -202,7 +202,7 @@ impl Policy for Price {
             }
             Event::Log(rows) => {
                 self.copies.take_log(rows, self.now);
-                self.news.take_log(rows, self.now);
+                self.news.take_log(rows, self.now, self.copies.unit());
             }
             Event::Budget(rate) => {
                 self.budget = rate.as_per_second();

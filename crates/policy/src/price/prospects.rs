@@ -7,15 +7,15 @@
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Span};
 
+use super::clicks::UNIT;
 use super::predict::Predictor;
 use crate::estimate::Evidence;
 
 /// For so long a prospect brings clicks once it is in the collection. Until then it waits: unlike
 /// news, what nobody has fetched yet is clicked next month as it is today.
 const LIFE: Span = Span::WEEK.times(2);
-/// Before anything is known: clicks of a prospect, a click a week as of a copy, and how many pages that
-/// belief is worth.
-const CLICKS: f64 = 2.0;
+/// Before anything is known a prospect has the clicks of a copy without a log, or of a copy of weight
+/// one if those are fewer. So many pages is that belief worth.
 const PAGES: f64 = 1.0;
 /// Shape of the distribution of hosts' means about the average of all.
 const HOST_SHAPE: f64 = 1.0;
@@ -27,6 +27,8 @@ pub struct Prospects {
     /// Clicks and pages, by host and of all.
     hosts: Vec<Evidence>,
     all: Evidence,
+    /// Clicks of one of which nothing is known.
+    assumed: f64,
 }
 
 impl Default for Prospects {
@@ -34,7 +36,8 @@ impl Default for Prospects {
         Prospects {
             predictor: Predictor::default(),
             hosts: Vec::new(),
-            all: Evidence { changes: CLICKS * PAGES, time: PAGES },
+            all: Evidence::default(),
+            assumed: UNIT * LIFE.seconds(),
         }
     }
 }
@@ -43,7 +46,13 @@ impl Prospects {
     /// Mean clicks of prospects on a host.
     pub fn mean(&self, host: HostId) -> f64 {
         let own = self.hosts.get(host.index()).copied().unwrap_or_default();
-        own.shrunk(HOST_SHAPE, self.all.changes / self.all.time)
+        let all = (self.all.changes + self.assumed * PAGES) / (self.all.time + PAGES);
+        own.shrunk(HOST_SHAPE, all)
+    }
+
+    /// A copy of weight one has so many clicks a second.
+    pub fn assume(&mut self, unit: f64) {
+        self.assumed = unit.min(UNIT) * LIFE.seconds();
     }
 
     /// By how much one of which this is seen is expected to be clicked more than others of its host.
