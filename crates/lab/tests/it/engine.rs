@@ -220,6 +220,18 @@ fn a_closed_host_is_closed() {
     );
 }
 
+/// An empty log would say that nobody clicks.
+#[test]
+fn where_nobody_keeps_a_log_none_is_pushed() {
+    let logs = |trace: Trace| {
+        let (_, told) = play(trace, &[], &settings()).unwrap();
+        told.iter().filter(|line| line.starts_with("log")).count()
+    };
+    let unclicked = Trace { clicks: Some(Vec::new()), ..newsroom() };
+    let unlogged = Trace { clicks: None, views: None, ..newsroom() };
+    assert_eq!((logs(newsroom()), logs(unclicked), logs(unlogged)), (2, 2, 0));
+}
+
 #[test]
 fn impossible_conditions_are_refused() {
     let budget = |rate| Settings { budget: Rate::per_second(rate).unwrap(), ..settings() };

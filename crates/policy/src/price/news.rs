@@ -7,8 +7,7 @@
 //!
 //! What the finding visit has earned, where several sources show a page, is told by [`super::credit`];
 //! what pages bring that are on no source, or were there before its first visit, by
-//! [`super::prospects`]. Of those that are let go the factor
-//! is kept, in their page's state.
+//! [`super::prospects`]. Of those that are let go the factor is kept, in their page's state.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
