@@ -185,6 +185,7 @@ fn verdict(why: &Why, now: Time) -> String {
                         larger budget, would change that."
             .to_owned(),
         due if due <= now => "It is due now.".to_owned(),
+        due if why.failures > 0 => format!("It is due in {}.", lasting(due.since(now).seconds())),
         due => format!(
             "It is due in {}. It would be sooner if it were clicked or changed more often, or if \
              the budget were larger.",

@@ -178,15 +178,20 @@ impl Price {
         worths
     }
 
-    /// Moves up what was not worth the price when it was looked at, and is now.
+    /// Moves up what was not worth the price when it was looked at, and is now. A page never fetched that
+    /// waits nowhere moved there while its source was being visited, which did not show it.
     fn promote(&mut self) {
         let is_dear = |page: &PageId| {
             let price = self.host_price(self.copies.page(*page).host);
             self.once_worth(*page).is_some_and(|worth| worth >= price)
         };
         let pages = (0..self.places.len() as u32).into_par_iter().map(PageId);
-        let cheap = pages.filter(|page| self.places[page.index()] == Place::Cheap);
-        let dear: Vec<PageId> = cheap.filter(is_dear).collect();
+        let waits = |page: &PageId| match self.places[page.index()] {
+            Place::Cheap => true,
+            Place::Nowhere => self.copies.page(*page).last().is_none(),
+            _ => false,
+        };
+        let dear: Vec<PageId> = pages.filter(waits).filter(is_dear).collect();
         dear.into_iter().for_each(|page| self.offer(page));
     }
 

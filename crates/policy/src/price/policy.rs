@@ -132,11 +132,13 @@ impl Price {
             return;
         }
         let via = found.via.filter(|via| via.index() < self.copies.len());
-        let via = via.map_or(NO_SOURCE, |via| self.copies.page(via).source);
+        let source = via.map_or(NO_SOURCE, |via| self.copies.page(via).source);
         if !found.is_source {
-            self.news.found(found.page, found.host, found.url, via, found.at);
+            self.news.found(found.page, found.host, found.url, source, found.at);
         }
-        if found.is_source || via == NO_SOURCE {
+        // What a source shows is offered when all that it shows is known; where a page moved to, now.
+        let is_shown = via.is_some_and(|via| self.places[via.index()] == Place::UnderWay);
+        if found.is_source || source == NO_SOURCE || !is_shown {
             self.offer(found.page);
         }
     }

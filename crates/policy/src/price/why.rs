@@ -88,6 +88,7 @@ impl Price {
         let host_price = self.host_price(copy.host);
         let due = match self.places[page.index()] {
             Place::Due(at) if copy.last().is_none() || copy.is_gone() => Some(at),
+            _ if copy.is_gone() => None,
             _ => self.due_time(page, since, value.wait(host_price)),
         };
         Some(Why {

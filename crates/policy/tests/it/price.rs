@@ -250,6 +250,37 @@ fn what_fails_at_first_is_tried_again() {
     assert!(hours.iter().any(|hour| (12..36).contains(hour)), "{hours:?}");
 }
 
+/// A page that a source showed has moved: no source shows where to, and it is fetched all the same. Where
+/// it was, it is not asked for again.
+#[test]
+fn where_a_page_moved_to_is_fetched() {
+    let mut price = Price::new(PURE, 1);
+    price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
+    discover_as(&mut price, 0, None, true);
+    let now = |second: u32| Time::from_seconds(f64::from(second)).unwrap();
+    let mut fetched = Vec::new();
+    for second in 1..20 {
+        let Choice::Fetch(page) = price.choose(now(second), &AlwaysOpen) else { continue };
+        fetched.push(page.0);
+        let links = [LinkSeen { page: PageId(1), is_new: fetched.len() == 2 }];
+        let content = match (page.0, fetched.len()) {
+            (0, 2..) => Content { links: &links, ..Content::default() },
+            _ => Content::default(),
+        };
+        if fetched == [0, 0] {
+            discover_via(&mut price, 1, now(second), PageId(0));
+        }
+        if page == PageId(1) {
+            discover_via(&mut price, 2, now(second), PageId(0));
+        }
+        let outcome = if page.0 == 1 { Outcome::Gone } else { Outcome::Fetched(content) };
+        end(&mut price, page, now(second), outcome);
+    }
+    assert!(fetched.contains(&1) && fetched.contains(&2), "{fetched:?}");
+    let why = price.why(PageId(1), now(20)).unwrap();
+    assert!(why.is_gone && why.due == Time::NEVER, "{why:?}");
+}
+
 /// A page that was there and is gone comes back one day, and is found again; meanwhile it is hardly
 /// asked for.
 #[test]
@@ -309,14 +340,22 @@ fn discover(price: &mut Price, number: u32, at: Option<Time>) {
 }
 
 fn discover_as(price: &mut Price, number: u32, at: Option<Time>, is_source: bool) {
+    found(price, number, at.unwrap_or(Time::ZERO), None, is_source);
+}
+
+fn discover_via(price: &mut Price, number: u32, at: Time, via: PageId) {
+    found(price, number, at, Some(via), false);
+}
+
+fn found(price: &mut Price, number: u32, at: Time, via: Option<PageId>, is_source: bool) {
     let url = format!("http://a.test/{number}");
     price.learn(&Event::Discovered(Discovery {
         page: PageId(number),
         host: HostId(0),
         key: PageKey::of(&url),
         url: &url,
-        at: at.unwrap_or(Time::ZERO),
-        via: None,
+        at,
+        via,
         is_source,
         is_held: false,
         weight: 1.0,
