@@ -71,7 +71,9 @@ pub struct News {
 #[derive(Debug, Serialize, Deserialize)]
 struct Fresh {
     host: HostId,
+    /// The source that speaks for it, and the one on which it was found.
     source: u32,
+    finder: u32,
     found: Time,
     born: Time,
     fetched: Option<Time>,
@@ -141,6 +143,7 @@ impl News {
             None => Some(at),
         };
         // What a first visit shows is not new: one more page that somebody may want.
+        let finder = source;
         let (source, born) = born.map_or((NO_SOURCE, at), |born| (source, born));
         let mut features = of_url(host.0, url);
         let hour = at.seconds() / 3600.0 % 24.0;
@@ -149,6 +152,7 @@ impl News {
         let mut fresh = Fresh {
             host,
             source,
+            finder,
             found: at,
             born,
             fetched: None,
@@ -184,7 +188,7 @@ impl News {
             }
             if link.is_new {
                 fresh.add_link(place, anchors.get(place).copied());
-            } else if source != NO_SOURCE && source == fresh.source {
+            } else if source != NO_SOURCE && source == fresh.finder {
                 continue;
             } else if !fresh.is_credited && fresh.source != NO_SOURCE && source != NO_SOURCE {
                 fresh.is_credited = true;
@@ -272,7 +276,8 @@ impl News {
             // Only what the log could have told counts: without one nothing is known of clicks.
             let seen = shown.lived.seconds() - shown.open.seconds();
             if seen > 0.0 {
-                self.prospects.learn(fresh.host, &fresh.features, seen, clicks);
+                let factor = self.prospect_factor(fresh);
+                self.prospects.learn(fresh.host, &fresh.features, factor, seen, clicks);
             }
             return;
         }
@@ -384,7 +389,7 @@ mod tests {
     fn a_first_visit_shows_prospects_and_the_next_one_news() {
         let mut news = News::new(Parts::DEFAULT, false);
         let source = news.add_source(HOST);
-        let decays = [PageId(0), PageId(1)].map(|page| {
+        let waits = [PageId(0), PageId(1)].map(|page| {
             let now = at(f64::from(page.0));
             news.found(page, HOST, "http://a.test/x", source, now);
             let shows = Shows { source, clicks: 0.0, is_first: page.0 == 0 };
@@ -394,7 +399,12 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         });
-        assert!(matches!(decays, [(0.0, false), (decay, true)] if decay > 0.0), "{decays:?}");
+        assert!(matches!(waits, [(0.0, false), (decay, true)] if decay > 0.0), "{waits:?}");
+        // Its source shows it for as long as it likes: that is one page.
+        let again = [LinkSeen { page: PageId(0), is_new: false }];
+        let shows = Shows { source, clicks: 0.0, is_first: false };
+        news.showed(shows, at(2.0), Some(&again), &[], |_| {});
+        assert_eq!(news.shown_by(PageId(0)), Some(1));
     }
 
     /// Pages that clicked pages link to are clicked in this web, others are not.

@@ -178,21 +178,27 @@ impl Price {
         worths
     }
 
-    /// Moves up what was not worth the price when it was looked at, and is now. A page never fetched that
-    /// waits nowhere moved there while its source was being visited, which did not show it.
+    /// Moves up what was not worth the price when it was looked at, and is now, and takes in strays.
     fn promote(&mut self) {
-        let is_dear = |page: &PageId| {
-            let price = self.host_price(self.copies.page(*page).host);
-            self.once_worth(*page).is_some_and(|worth| worth >= price)
+        let is_dear = |page: PageId| {
+            let price = self.host_price(self.copies.page(page).host);
+            self.once_worth(page).is_some_and(|worth| worth >= price)
         };
         let pages = (0..self.places.len() as u32).into_par_iter().map(PageId);
-        let waits = |page: &PageId| match self.places[page.index()] {
-            Place::Cheap => true,
-            Place::Nowhere => self.copies.page(*page).last().is_none(),
+        let moves = |page: &PageId| match self.places[page.index()] {
+            Place::Cheap => is_dear(*page),
+            Place::Nowhere => self.is_stray(*page),
             _ => false,
         };
-        let dear: Vec<PageId> = pages.filter(waits).filter(is_dear).collect();
-        dear.into_iter().for_each(|page| self.offer(page));
+        let moving: Vec<PageId> = pages.filter(moves).collect();
+        moving.into_iter().for_each(|page| self.offer(page));
+    }
+
+    /// Whether a page that waits nowhere should: where a page has moved to while its source was being
+    /// visited, which did not show it.
+    fn is_stray(&self, page: PageId) -> bool {
+        let copy = self.copies.page(page);
+        copy.last().is_none() && !copy.is_gone() && self.once_worth(page).is_some()
     }
 
     /// Finds every due time anew.
@@ -208,6 +214,7 @@ impl Price {
             let copy = self.copies.page(page);
             match self.places[page.index()] {
                 Place::Once | Place::Cheap => self.offer(page),
+                Place::Nowhere if self.is_stray(page) => self.offer(page),
                 Place::Due(at) if copy.last().is_none() => {
                     self.due.push((at, page.0), copy.host, page);
                 }

@@ -57,14 +57,14 @@ impl Default for Predictor {
 }
 
 impl Predictor {
+    /// θ·x, of features that are named once each.
     fn score(&self, features: &[u32]) -> f64 {
-        let sum: f32 = features.iter().map(|&at| self.weights[at as usize]).sum();
-        f64::from(sum).clamp(-MOST, MOST)
+        f64::from(features.iter().map(|&at| self.weights[at as usize]).sum::<f32>())
     }
 
     /// What a page's expected clicks are multiplied with.
     pub fn factor(&self, features: &[u32]) -> f64 {
-        self.score(features).exp()
+        self.score(features).clamp(-MOST, MOST).exp()
     }
 
     /// a: how unequally pages are clicked of which the same is expected.
@@ -74,7 +74,7 @@ impl Predictor {
 
     /// Takes note of a page that is to be predicted: how far do predictions spread?
     pub fn saw(&mut self, features: &[u32]) {
-        let score = self.score(features);
+        let score = self.score(features).clamp(-MOST, MOST);
         self.mean += FADE * (score - self.mean);
         self.square += FADE * (score * score - self.square);
     }
@@ -89,11 +89,11 @@ impl Predictor {
         if !(base > 0.0 && base.is_finite() && clicks >= 0.0 && clicks.is_finite()) {
             return;
         }
-        let score = self.score(features);
-        self.skew.learn(base * score.exp(), clicks);
-        let shape = self.shape();
+        let (score, shape) = (self.score(features), self.shape());
+        self.skew.learn(base * self.factor(features), clicks);
         let variance: f64 = features.iter().map(|&at| f64::from(self.variances[at as usize])).sum();
         let step = step(|by| slope(base * (score + by).exp(), shape, clicks), variance);
+        let step = (score + step).clamp(-MOST, MOST) - score;
         // What the page told of θ·x, by Fisher.
         let mean = base * (score + step).exp();
         let told = mean / (1.0 + mean / shape);
@@ -137,14 +137,18 @@ pub fn magnitude(kind: &str, number: usize) -> u32 {
     feature(kind, &number.max(1).ilog2().to_string())
 }
 
-/// Places for the words of a text: runs of letters, in lower case; runs of digits by their length.
+/// Places for the words of a text, each once: runs of letters, in lower case; runs of digits by their
+/// length.
 pub fn words(kind: &str, text: &str, into: &mut Vec<u32>) {
     let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     for word in parts.take(WORDS) {
-        if word.bytes().all(|byte| byte.is_ascii_digit()) {
-            into.push(feature(kind, &format!("#{}", word.len())));
+        let place = if word.bytes().all(|byte| byte.is_ascii_digit()) {
+            feature(kind, &format!("#{}", word.len()))
         } else {
-            into.push(feature(kind, &word.to_lowercase()));
+            feature(kind, &word.to_lowercase())
+        };
+        if !into.contains(&place) {
+            into.push(place);
         }
     }
 }
@@ -223,10 +227,29 @@ mod tests {
         for clicks in [1e12, 0.0, 1e300, 1e-300] {
             for base in [1e-300, 1e300, 1.0] {
                 predictor.learn(&features, base, clicks);
-                let factor = predictor.factor(&features);
-                assert!(factor.is_finite() && factor > 0.0, "{factor}");
+                let score = predictor.score(&features);
+                assert!(score.abs() <= MOST + 1e-4, "{score}");
             }
         }
+    }
+
+    /// Words that have misled are unlearnt: the sum of weights does not run away beyond what it may say.
+    #[test]
+    fn what_was_wrong_is_unlearnt() {
+        let mut predictor = Predictor::default();
+        let features = of_url(3, "http://a.test/news/a-title-of-several-words");
+        (0..200).for_each(|_| predictor.learn(&features, 0.1, 100.0));
+        let high = predictor.factor(&features);
+        (0..200).for_each(|_| predictor.learn(&features, 0.1, 0.0));
+        assert!(predictor.factor(&features) < 0.5 * high, "{}", predictor.factor(&features));
+    }
+
+    #[test]
+    fn a_word_said_twice_is_one_word() {
+        let (mut once, mut twice) = (Vec::new(), Vec::new());
+        words("url", "goal/01", &mut once);
+        words("url", "goal/01/02/goal", &mut twice);
+        assert_eq!(once, twice);
     }
 
     #[test]

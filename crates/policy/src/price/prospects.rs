@@ -60,15 +60,17 @@ impl Prospects {
         self.predictor.factor(features)
     }
 
-    /// A prospect of which this was seen had so many clicks in this time after its fetch.
-    pub fn learn(&mut self, host: HostId, features: &[u32], seen: f64, clicks: f64) {
+    /// A prospect of which this was seen, and that was judged by this factor, had so many clicks in
+    /// so many seconds after its fetch.
+    pub fn learn(&mut self, host: HostId, features: &[u32], factor: f64, seen: f64, clicks: f64) {
+        if !clicks.is_finite() {
+            return;
+        }
         let hosts = self.hosts.len().max(host.index() + 1);
         self.hosts.resize(hosts, Evidence::default());
         // Of a page that is clicked more than others of its host a part tells as much as more time.
         let part = seen / LIFE.seconds();
         let base = part * self.mean(host);
-        let factor = self.factor(features);
-        self.predictor.learn(features, base, clicks);
         // Pages of a host differ far more than chance makes them: the variance of a page's clicks
         // is m(1 + m/a), not m, so that each counts for that much less.
         let counts = (1.0 + base * factor / self.predictor.shape()).recip();
@@ -76,6 +78,7 @@ impl Prospects {
             evidence.changes += counts * clicks;
             evidence.time += counts * part * factor;
         }
+        self.predictor.learn(features, base, clicks);
     }
 }
 
@@ -105,7 +108,7 @@ mod tests {
         let before = prospects.mean(HOST);
         for page in 1..=200 {
             let clicks = if page % 50 == 0 { 15.0 } else { 0.0 };
-            prospects.learn(HOST, &[page], Span::DAY.seconds(), clicks);
+            prospects.learn(HOST, &[page], 1.0, Span::DAY.seconds(), clicks);
             if page == 40 {
                 assert!(prospects.mean(HOST) > 0.5 * before, "{}", prospects.mean(HOST));
             }

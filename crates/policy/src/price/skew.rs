@@ -13,6 +13,9 @@ use tidewatch_math::special::ln_gamma;
 /// as of shape 0.26.
 const SHAPES: [f64; 3] = [0.5, 0.05, 0.005];
 
+/// No shape becomes less probable than e to this: what one page of very many clicks says can be unlearnt.
+const LEAST_LN: f64 = -10.0;
+
 /// Probabilities of shapes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Skew {
@@ -43,7 +46,7 @@ impl Skew {
             *ln += ln_mass(expected, shape, clicks);
         }
         let highest = self.ln.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        self.ln.iter_mut().for_each(|ln| *ln -= highest);
+        self.ln.iter_mut().for_each(|ln| *ln = (*ln - highest).max(LEAST_LN));
     }
 }
 
@@ -89,6 +92,17 @@ mod tests {
             equal.learn(2.0, (4.0 * draws.uniform()).round());
         }
         assert!(equal.shape() > 0.4 && unequal.shape() < before, "{equal:?} {unequal:?}");
+    }
+
+    /// One page of very many clicks among equal ones: a few dozen of them, each half a point of ln
+    /// likelihood, outweigh it.
+    #[test]
+    fn one_page_does_not_decide_for_good() {
+        let mut skew = Skew::default();
+        skew.learn(0.1, 1000.0);
+        assert!(skew.shape() < 0.01);
+        (0..100).for_each(|_| skew.learn(2.0, 2.0));
+        assert!(skew.shape() > 0.4, "{skew:?}");
     }
 
     /// Whatever comes, there is a shape.
