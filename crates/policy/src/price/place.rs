@@ -18,6 +18,10 @@ const LOOK_SOON: Span = Span::HOUR;
 /// failure doubles.
 const ATTEMPTS: u8 = 3;
 const RETRY: Span = Span::MINUTE.times(10);
+/// A page that sends on to another, which is a page of its own, has not failed: it is asked again in a
+/// day, and each further time doubles that.
+const MOVED: &str = "redirect";
+const MOVED_AGAIN: Span = Span::HOUR.times(12);
 /// A page that is gone is not looked for sooner.
 const GONE_AGAIN: Span = Span::WEEK;
 
@@ -128,11 +132,13 @@ impl Price {
     }
 
     /// A fetch failed: when next?
-    pub(super) fn retry(&mut self, page: PageId, is_first: bool, at: Time) {
+    pub(super) fn retry(&mut self, page: PageId, is_first: bool, why: &str, at: Time) {
         let copy = self.copies.page(page);
         let (failures, host) = (copy.failures(), copy.host);
         if !is_first {
             self.schedule(page, at);
+        } else if why == MOVED {
+            self.wait_until(page, host, Some(at + MOVED_AGAIN.times(1 << failures)));
         } else if failures < ATTEMPTS {
             self.offer(page);
         } else {

@@ -151,10 +151,10 @@ impl Price {
                 self.copies.gone(page);
                 self.look_for(page, seen.at);
             }
-            Outcome::Failed(_) => {
+            Outcome::Failed(why) => {
                 self.copies.failed(page);
                 self.places[page.index()] = Place::Nowhere;
-                self.retry(page, is_first, seen.at);
+                self.retry(page, is_first, why, seen.at);
             }
             Outcome::Fetched(content) => {
                 self.copies.fetched(page, seen.at, &content);

@@ -281,6 +281,17 @@ fn where_a_page_moved_to_is_fetched() {
     assert!(why.is_gone && why.due == Time::NEVER, "{why:?}");
 }
 
+/// What sends on to another page is asked again after one day and after two more, with the next choice
+/// after that, not at once.
+#[test]
+fn what_sends_on_is_not_asked_at_once_again() {
+    let mut price = Price::new(PURE, 1);
+    price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
+    discover(&mut price, 0, None);
+    let hours = asked(&mut price, PageId(0), 5, |_| Outcome::Failed("redirect"));
+    assert_eq!(hours, [1, 26, 75]);
+}
+
 /// A page that was there and is gone comes back one day, and is found again; meanwhile it is hardly
 /// asked for.
 #[test]
