@@ -21,7 +21,7 @@ use tidewatch_core::{Interest, InterestKind, PageId, Span, Time};
 
 /// Clicks that one page may count for in any case: about what the average clicked page has in
 /// `[LOSS13]` (0.72 clicks a second on 0.23 new pages a second, of which a fifth is clicked).
-const ENOUGH_CLICKS: f64 = 16.0;
+pub(super) const ENOUGH_CLICKS: f64 = 16.0;
 /// The limit follows the average in steps of this share, since sums are made anew with it.
 const STEP: f64 = 0.1;
 
@@ -209,9 +209,10 @@ impl Ledger {
     }
 
     /// Σx²/Σx over pages with x clicks that count: how many come with one, since popular pages have
-    /// many; 1 where there are none.
-    pub fn lumpiness(&self) -> f64 {
-        if self.counted > 0.0 { (self.squares / self.counted).max(1.0) } else { 1.0 }
+    /// many. One page of `usual` clicks is counted along, where there may be none yet.
+    pub fn lumpiness(&self, usual: f64) -> f64 {
+        let (squares, clicks) = (self.squares + usual * usual, self.counted + usual);
+        if clicks > 0.0 { (squares / clicks).max(1.0) } else { 1.0 }
     }
 }
 
@@ -311,7 +312,8 @@ mod tests {
         // Sixteen of forty count, early and late alike.
         assert_eq!(ages(&ledger, 0), [(200, 4), (300, 12)]);
         assert!((ledger.scale() - 52.0 / 28.0).abs() < 1e-12, "{}", ledger.scale());
-        assert!((ledger.lumpiness() - (256.0 + 48.0) / 28.0).abs() < 1e-12);
+        assert!((ledger.lumpiness(0.0) - (256.0 + 48.0) / 28.0).abs() < 1e-12);
+        assert!((ledger.lumpiness(4.0) - (256.0 + 64.0) / 32.0).abs() < 1e-12);
     }
 
     #[test]

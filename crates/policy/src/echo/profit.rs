@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use tidewatch_core::{PageId, Span, Time};
 
 use super::bins::{Bins, EMPTY, Steps};
-use super::clicks::Ledger;
+use super::clicks::{ENOUGH_CLICKS, Ledger};
 use super::curve::Curve;
 use crate::estimate::{Evidence, fit_shape};
 
@@ -34,16 +34,22 @@ pub struct Assumed {
     pub curve: Curve,
     /// The assumption counts as so many pages, in every average.
     pub pages: f64,
+    /// Clicks that come with one, as far as is known before any have come.
+    pub lump: f64,
 }
 
 impl Assumed {
     /// The pessimistic profit of the paper `[LOSS13, §5.3.2]`; how soon its pages are forgotten
     /// matters little, a day is what news take. It only fills empty bins: the first click outweighs it.
     pub const PESSIMISTIC: Assumed =
-        Assumed { curve: Curve { profit: 0.01, decay: 1.0 / 86_400.0 }, pages: 1e-3 };
-    /// A click for each, which a few pages without any refute.
-    pub const A_CLICK: Assumed =
-        Assumed { curve: Curve { profit: 1.0, decay: 1.0 / 86_400.0 }, pages: 1.0 };
+        Assumed { curve: Curve { profit: 0.01, decay: 1.0 / 86_400.0 }, pages: 1e-3, lump: 0.0 };
+    /// A click for each. Clicks come sixteen to a page `[LOSS13]`, so that it is one clicked page in
+    /// sixteen that this speaks of, and as much is it worth.
+    pub const A_CLICK: Assumed = Assumed {
+        curve: Curve { profit: 1.0, decay: 1.0 / 86_400.0 },
+        pages: ENOUGH_CLICKS,
+        lump: ENOUGH_CLICKS,
+    };
 }
 /// Pages that are over count half after this time.
 const HALF_LIFE: Span = Span::WEEK.times(4);
@@ -183,10 +189,10 @@ impl Profits {
                 Some(bins)
             })
             .collect();
-        let Assumed { curve: assumed, pages: least } = self.assumed;
+        let Assumed { curve: assumed, pages: least, lump } = self.assumed;
         self.average = all.fit(&assumed, least, Some(self.average.decay));
         self.learn_strengths(ledger, now);
-        let lump = ledger.lumpiness();
+        let lump = ledger.lumpiness(lump);
         let pages = |strength: f64, about: &Curve| match self.pooling {
             Pooling::Alone => least,
             Pooling::Host | Pooling::All => least.min(FILLING) + strength * lump / about.profit,
@@ -232,7 +238,7 @@ impl Profits {
             return;
         }
         self.strengths_from = Some(now);
-        let lump = ledger.lumpiness();
+        let lump = ledger.lumpiness(self.assumed.lump);
         let node = |group: &Group, mean: f64| {
             let (changes, time) = (group.clicks / lump, group.lives / lump);
             (group.lives > 0.0).then_some((Evidence { changes, time }, mean))
@@ -406,6 +412,29 @@ mod tests {
         let (seen, unseen) = (profits.curve(0), profits.curve(1));
         assert!(seen.profit > 0.0 && seen.profit < Assumed::PESSIMISTIC.curve.profit, "{seen:?}");
         assert_eq!(unseen, Assumed::PESSIMISTIC.curve);
+    }
+
+    /// Where one page in sixteen is clicked, half of all tens of pages have none that is, (15/16)¹⁰: they
+    /// say too little for sources to be given up, which would then never be seen to be worth a visit.
+    #[test]
+    fn a_few_pages_without_clicks_refute_nothing() {
+        let (mut ledger, mut profits) =
+            (Ledger::new(HORIZON), Profits::new(Pooling::All, Assumed::A_CLICK));
+        for number in 0..10 {
+            profits.add_source(number);
+            let page = PageId(number);
+            ledger.expect(page, at(0.0));
+            // Fetched late: of their first hours nothing was seen.
+            ledger.open(page, at(30_000.0));
+            profits.add_page(number as usize, page, true);
+        }
+        let now = at(6.9 * 86_400.0);
+        ledger.push(&[], now);
+        profits.refit(&mut ledger, now);
+        let (before, after) = (Assumed::A_CLICK.curve, profits.curve(0));
+        assert!(after.profit > 0.5 * before.profit, "{after:?}");
+        // Nor do late hours without clicks say that early ones had all of them.
+        assert!(after.decay < 2.0 * before.decay, "{after:?}");
     }
 
     #[test]
