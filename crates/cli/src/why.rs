@@ -30,8 +30,9 @@ pub(crate) struct WhyArgs {
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example: tidewatch what-if --budget 2x --dir news\n\nThe crawl must not be \
-                        running, and must have been begun with policy = \"price\"."
+    after_help = "Example: tidewatch what-if --budget 2x --dir news\n\nTells of the coming week, by \
+                        what is believed now; of the frontier, what waits today counts. The crawl \
+                        must not be running, and must have been begun with policy = \"price\"."
 )]
 pub(crate) struct WhatIfArgs {
     /// Another budget: a multiple such as 2x or 0.5x, or a rate such as 5/s.
@@ -134,7 +135,8 @@ fn compared(before: &WhatIf, after: &WhatIf) -> Table {
     row("refreshes/s", &|w| Cell::number(w.fetches[0], 4));
     row("visits to sources/s", &|w| Cell::number(w.fetches[1], 4));
     row("new pages/s", &|w| Cell::number(w.fetches[2], 4));
-    row("clicks/s on new pages", &|w| Cell::number(w.profit, 4));
+    row("pages of the frontier/s", &|w| Cell::number(w.fetches[3], 4));
+    row("clicks/s on pages first fetched", &|w| Cell::number(w.profit, 4));
     table
 }
 

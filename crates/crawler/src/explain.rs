@@ -1,6 +1,6 @@
 //! What decided about a page, and what another budget would bring: for people and for programs.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use tidewatch_core::{FetchKind, Time};
 use tidewatch_policy::law::{Curve, LossCurve};
 use tidewatch_policy::price::{Staling, Value};
@@ -227,11 +227,15 @@ pub fn why_json(why: &Why, url: &str, now: Time) -> Json {
 
 /// What a budget brings, for programs.
 pub fn what_if_json(of: &WhatIf) -> Json {
-    let [refresh, source, new] = of.fetches;
+    let fetches: Map<String, Json> = FetchKind::ALL
+        .iter()
+        .zip(of.fetches)
+        .map(|(kind, rate)| (kind.name().into(), rate.into()))
+        .collect();
     json!({
         "budget_per_s": of.budget, "price": of.price, "freshness": of.freshness,
         "clicks_per_s": of.profit,
-        "fetches_per_s": { "refresh": refresh, "source": source, "new": new },
+        "fetches_per_s": fetches,
     })
 }
 

@@ -401,15 +401,19 @@ fn compared(now: &WhatIf, then: &WhatIf) -> Markup {
     row("refreshes/s", &|w| Cell::significant(w.fetches[0], 3));
     row("visits to sources/s", &|w| Cell::significant(w.fetches[1], 3));
     row("new pages/s", &|w| Cell::significant(w.fetches[2], 3));
-    row("clicks/s on new pages", &|w| Cell::significant(w.profit, 3));
-    let split = ["refresh", "source", "new"].iter().enumerate().fold(
+    row("pages of the frontier/s", &|w| Cell::significant(w.fetches[3], 3));
+    row("clicks/s on pages first fetched", &|w| Cell::significant(w.profit, 3));
+    let split = FetchKind::ALL.iter().enumerate().fold(
         BarChart::new("Where the budget would go", Axis::new("fetches a second"))
             .groups(["now", "then"]),
-        |chart, (at, kind)| chart.category(*kind, [now.fetches[at], then.fetches[at]]),
+        |chart, (at, kind)| chart.category(kind.name(), [now.fetches[at], then.fetches[at]]),
     );
     html! {
         (table.to_markup())
         (Graphic::from(split).to_markup())
-        p.note { "For what is believed of pages and sources now; nothing is set by looking." }
+        p.note {
+            "For the coming week, by what is believed of pages and sources now. Of the frontier, what \
+             waits today counts; what will be found does not. Nothing is set by looking."
+        }
     }
 }

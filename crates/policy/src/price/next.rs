@@ -20,7 +20,7 @@ const LOOKS: usize = 64;
 impl Price {
     /// A copy at random, now and then.
     pub(super) fn probe(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
-        if self.held.is_empty() || self.draws.uniform() >= self.settings.probes {
+        if self.held.is_empty() || self.draws.uniform() >= self.settings.probes() {
             return None;
         }
         let page = self.held[(self.draws.uniform() * self.held.len() as f64) as usize];

@@ -32,9 +32,9 @@ const KEPT_BUSY: f64 = 1.1;
 /// What waits to be fetched once is worked off in this time, when the market is solved.
 const STOCK: Span = Span::HOUR;
 
-/// Fetches a second that work off what is worth the price; worths are in order.
-fn worked_off(stock: &[f64], price: f64) -> f64 {
-    (stock.len() - stock.partition_point(|worth| *worth < price)) as f64 / STOCK.seconds()
+/// Fetches a second that work off what is worth the price in a time; worths are in order.
+pub(super) fn worked_off(stock: &[f64], price: f64, time: Span) -> f64 {
+    (stock.len() - stock.partition_point(|worth| *worth < price)) as f64 / time.seconds()
 }
 
 impl Price {
@@ -49,19 +49,18 @@ impl Price {
         self.news.let_go(now, |page, factor| copies.keep_factor(page, factor));
         self.copies.repool();
         let before = self.solved;
-        let (sources, stock) = (self.source_values(), self.stock());
+        let (sources, stock) = (self.source_values(), self.stock(|_| true));
         if self.is_copies_demand_old(now) {
             self.ask_copies(now, self.price());
         }
-        let probes = self.settings.probes.clamp(0.0, 0.5);
-        let budget = self.budget * (1.0 - probes);
+        let budget = self.budget * (1.0 - self.settings.probes());
         // The price may lie far from where copies were last asked; so they are asked nearer to it.
         for _ in 0..ASKED {
             let of_copies = self.copies_demand.as_ref().map(|(_, nearby)| nearby);
             let wanted = |price: f64| {
                 demand(&sources, price)
                     + of_copies.map_or(0.0, |nearby| nearby.at(price))
-                    + worked_off(&stock, price)
+                    + worked_off(&stock, price, STOCK)
             };
             self.solved = clear_to(SOLVED, wanted, budget, before).max(LEAST);
             match of_copies {
@@ -126,7 +125,7 @@ impl Price {
         for (host, allowed) in crowded {
             let Some((values, stock)) = items.get_mut(&host) else { continue };
             stock.sort_unstable_by(f64::total_cmp);
-            let wanted = |price: f64| demand(values, price) + worked_off(stock, price);
+            let wanted = |price: f64| demand(values, price) + worked_off(stock, price, STOCK);
             let own = clear_to(SOLVED, wanted, KEPT_BUSY * allowed, price);
             self.hosts.set_factor(host, own / price);
         }
@@ -168,9 +167,11 @@ impl Price {
         (values, scale)
     }
 
-    /// What pages that wait to be fetched for the first time are worth, in order.
-    fn stock(&self) -> Vec<f64> {
-        let waits = |page: &PageId| matches!(self.places[page.index()], Place::Once | Place::Cheap);
+    /// What some of the pages that wait to be fetched for the first time are worth, in order.
+    pub(super) fn stock(&self, of: impl Fn(PageId) -> bool + Sync) -> Vec<f64> {
+        let waits = |page: &PageId| {
+            matches!(self.places[page.index()], Place::Once | Place::Cheap) && of(*page)
+        };
         let pages = (0..self.places.len() as u32).into_par_iter().map(PageId);
         let mut worths: Vec<f64> =
             pages.filter(waits).filter_map(|page| self.once_worth(page)).collect();

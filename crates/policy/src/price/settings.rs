@@ -27,6 +27,11 @@ impl Settings {
         probes: 0.01,
         solve_every: Span::MINUTE.times(30),
     };
+
+    /// The share of probes, as far as it makes sense.
+    pub fn probes(&self) -> f64 {
+        self.probes.clamp(0.0, 0.5)
+    }
 }
 
 impl Default for Settings {

@@ -1,14 +1,17 @@
 //! Why this page now, or why not?
 
-use tidewatch_core::{FetchKind, PageId, Time};
+use tidewatch_core::{FetchKind, PageId, Span, Time};
 
 use super::clearing::clear_to;
 use super::market::demand;
 use super::news::NO_SOURCE;
 use super::place::Place;
-use super::plan::{LEAST, SOLVED};
+use super::plan::{LEAST, SOLVED, worked_off};
 use super::policy::Price;
 use super::value::Value;
+
+/// For so long another budget is tried out.
+const AHEAD: Span = Span::WEEK;
 
 /// All that decided about a page at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,18 +42,20 @@ pub struct Why {
     pub failures: u8,
 }
 
-/// What another budget would bring, for the same beliefs.
+/// What another budget would bring in the coming [`AHEAD`], for the same beliefs. Of prospects it knows
+/// those that wait today, not those that will be found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WhatIf {
     /// Fetches a second.
     pub budget: f64,
     /// The price.
     pub price: f64,
-    /// Fetches a second that would be worth it, by kind: refresh, source, new.
-    pub fetches: [f64; 3],
+    /// Fetches a second that would be worth it, by kind in the order of [`FetchKind::ALL`], probes
+    /// being refreshes.
+    pub fetches: [f64; 4],
     /// Share of the copies that would be fresh, each weighted by its clicks.
     pub freshness: Option<f64>,
-    /// Clicks a second that new pages would bring.
+    /// Clicks a second that pages never fetched before would bring.
     pub profit: f64,
 }
 
@@ -107,13 +112,68 @@ impl Price {
         })
     }
 
-    /// What another budget would bring.
+    /// What another budget would bring. Where all that is worth the price cannot be afforded, as of
+    /// many prospects of which the same is expected, a part of it is.
     pub(super) fn foresee(&self, budget: f64) -> WhatIf {
-        let (sources, (copies, scale)) = (self.source_values(), self.copy_values());
-        let wanted = |price: f64| demand(&sources, price) + scale * demand(&copies, price);
-        let price = clear_to(SOLVED, wanted, budget, self.price()).max(LEAST);
-        let (mut fetches, mut profit) = ([0.0; 3], 0.0);
-        for item in &sources {
+        let market = Market::of(self);
+        let probes = budget * self.settings.probes();
+        let rest = budget - probes;
+        let wanted = |price: f64| market.wanted(price);
+        let price = clear_to(SOLVED, wanted, rest, self.price()).max(LEAST);
+        let below = price * (1.0 - 2.0 * SOLVED);
+        let (all, more) = (wanted(price), wanted(below));
+        let part = if more > all { ((rest - all) / (more - all)).clamp(0.0, 1.0) } else { 0.0 };
+        let [some, most] = [price, below].map(|price| market.at(price));
+        let between = |a: f64, b: f64| a + part * (b - a);
+        let mut fetches: [f64; 4] =
+            std::array::from_fn(|kind| between(some.fetches[kind], most.fetches[kind]));
+        fetches[0] += probes;
+        let freshness = some.freshness.zip(most.freshness).map(|(a, b)| between(a, b));
+        WhatIf { budget, price, fetches, freshness, profit: between(some.profit, most.profit) }
+    }
+
+    /// How things stand.
+    pub(super) fn report(&self) -> Standing {
+        Standing { price: self.price(), freshness: self.probes.freshness() }
+    }
+}
+
+/// All that a budget could be spent on.
+struct Market {
+    sources: Vec<Value>,
+    /// Copies, each of which stands for so many.
+    copies: (Vec<Value>, f64),
+    /// Worths of pages never fetched, in order: those that a source showed, and the others.
+    stocks: [Vec<f64>; 2],
+}
+
+/// What a price brings.
+struct Brought {
+    fetches: [f64; 4],
+    freshness: Option<f64>,
+    profit: f64,
+}
+
+impl Market {
+    fn of(price: &Price) -> Self {
+        let stock = |is_news: bool| price.stock(|page| price.news.is_on_source(page) == is_news);
+        Market {
+            sources: price.source_values(),
+            copies: price.copy_values(),
+            stocks: [true, false].map(stock),
+        }
+    }
+
+    /// Fetches a second that are worth a price.
+    fn wanted(&self, price: f64) -> f64 {
+        let (copies, scale) = &self.copies;
+        let stocks = self.stocks.iter().map(|stock| worked_off(stock, price, AHEAD));
+        demand(&self.sources, price) + scale * demand(copies, price) + stocks.sum::<f64>()
+    }
+
+    fn at(&self, price: f64) -> Brought {
+        let (mut fetches, mut profit) = ([0.0; 4], 0.0);
+        for item in &self.sources {
             if let Value::Source(source) = item {
                 let wait = source.wait(price);
                 fetches[1] += wait.recip();
@@ -121,20 +181,20 @@ impl Price {
                 profit += source.brings(wait, price);
             }
         }
+        for (stock, fetches) in self.stocks.iter().zip(&mut fetches[2..]) {
+            *fetches += worked_off(stock, price, AHEAD);
+            let worths = stock.iter().rev().take_while(|worth| **worth >= price);
+            profit += worths.sum::<f64>() / AHEAD.seconds();
+        }
+        let (copies, scale) = &self.copies;
         let (mut fresh, mut weights) = (0.0, 0.0);
-        for item in &copies {
+        for item in copies {
             if let Value::Refresh { weight, size, staling } = item {
                 fetches[0] += scale * item.demand(price);
                 fresh += weight * (1.0 - size * staling.stale_mean_at(price / (weight * size)));
                 weights += weight;
             }
         }
-        let freshness = (weights > 0.0).then(|| fresh / weights);
-        WhatIf { budget, price, fetches, freshness, profit }
-    }
-
-    /// How things stand.
-    pub(super) fn report(&self) -> Standing {
-        Standing { price: self.price(), freshness: self.probes.freshness() }
+        Brought { fetches, freshness: (weights > 0.0).then(|| fresh / weights), profit }
     }
 }

@@ -172,6 +172,28 @@ fn hints_bring_pages_forward() {
     assert!(matches!(stranger.value, Value::Refresh { staling: Staling::Whole(_), .. }));
 }
 
+/// Of a hundred prospects, of which the same is expected, another budget pays for as many as it can, and
+/// for its probes.
+#[test]
+fn another_budget_is_spent_to_the_last_fetch() {
+    const WEEK: f64 = 7.0 * DAY;
+    let mut price = Price::new(Settings::DEFAULT, 1);
+    (0..100).for_each(|page| discover(&mut price, page, Some(Time::ZERO)));
+    for weekly in [10.0, 50.0, 99.0] {
+        let then = price.what_if(weekly / WEEK).unwrap();
+        let [probes, 0.0, 0.0, frontier] = then.fetches.map(|rate| WEEK * rate) else {
+            panic!("there is but a frontier: {then:?}")
+        };
+        assert!((probes - 0.01 * weekly).abs() < 1e-9 && (frontier - 0.99 * weekly).abs() < 1e-6);
+        // Each brings what one is worth.
+        let clicks = price.why(PageId(0), Time::ZERO).unwrap().worth;
+        assert!((then.profit * WEEK / (clicks * frontier) - 1.0).abs() < 1e-9, "{then:?}");
+    }
+    // There is no more to spend it on.
+    let then = price.what_if(1000.0 / WEEK).unwrap();
+    assert!((WEEK * then.fetches[3] - 100.0).abs() < 1e-6, "{then:?}");
+}
+
 /// A page that is gone, or fails, is not asked for again each time that a page shows it.
 #[test]
 fn what_cannot_be_had_is_left_alone() {
