@@ -8,7 +8,7 @@ use super::clearing::clear_to;
 use super::market::{Nearby, demand};
 use super::news::NO_SOURCE;
 use super::place::Place;
-use super::policy::Price;
+use super::policy::{FIRST_PRICE, Price};
 use super::value::Value;
 use crate::Agenda;
 
@@ -21,7 +21,8 @@ const OUTGROWN: usize = 8;
 /// Copies that stand for all when the market is solved, and how often they are asked anew.
 const SAMPLE: usize = 1 << 11;
 const COPIES_EVERY: Span = Span::DAY;
-/// Times that copies are asked about another price in one solution; each moves it by a factor of 3.4.
+/// Times that copies are asked about another price in one solution, each of which moves it by a factor of
+/// 3.4, before all of the way is gone at once.
 const ASKED: usize = 24;
 /// A sweep is made when the price is below that of the last one by this share.
 const SWEEP_BELOW: f64 = 0.8;
@@ -54,23 +55,9 @@ impl Price {
             self.ask_copies(now, self.price());
         }
         let budget = self.budget * (1.0 - self.settings.probes());
-        // The price may lie far from where copies were last asked; so they are asked nearer to it.
-        for _ in 0..ASKED {
-            let of_copies = self.copies_demand.as_ref().map(|(_, nearby)| nearby);
-            let wanted = |price: f64| {
-                demand(&sources, price)
-                    + of_copies.map_or(0.0, |nearby| nearby.at(price))
-                    + worked_off(&stock, price, STOCK)
-            };
-            self.solved = clear_to(SOLVED, wanted, budget, before).max(LEAST);
-            match of_copies {
-                Some(nearby) if !nearby.covers(self.solved) => {
-                    let near = nearby.nearest(self.solved);
-                    self.ask_copies(now, near);
-                }
-                _ => break,
-            }
-        }
+        let near = self.solve_nearby(now, &sources, &stock, budget);
+        self.solved =
+            near.unwrap_or_else(|| self.solve_from_afar(now, &sources, &stock, budget)).max(LEAST);
         self.control.solved(self.solved / before);
         self.price_hosts(now);
         if !self.sweep_if_late() {
@@ -80,6 +67,45 @@ impl Price {
             sources.into_iter().for_each(|page| self.reschedule(page));
             self.promote();
         }
+    }
+
+    /// The price, near to where copies were last asked; where it is not, they are asked nearer to it a
+    /// few times. `None` if it is still far.
+    fn solve_nearby(
+        &mut self,
+        now: Time,
+        sources: &[Value],
+        stock: &[f64],
+        budget: f64,
+    ) -> Option<f64> {
+        for _ in 0..ASKED {
+            let of_copies = self.copies_demand.as_ref().map(|(_, nearby)| nearby);
+            let wanted = |price: f64| {
+                demand(sources, price)
+                    + of_copies.map_or(0.0, |nearby| nearby.at(price))
+                    + worked_off(stock, price, STOCK)
+            };
+            let price = clear_to(SOLVED, wanted, budget, self.solved);
+            match of_copies.filter(|nearby| !nearby.covers(price.max(LEAST))) {
+                Some(nearby) => self.ask_copies(now, nearby.nearest(price.max(LEAST))),
+                None => return Some(price),
+            }
+        }
+        None
+    }
+
+    /// The price, wherever it lies, by asking copies at every step: after a budget of zero it is as far
+    /// away as it can be.
+    fn solve_from_afar(&mut self, now: Time, sources: &[Value], stock: &[f64], budget: f64) -> f64 {
+        let (copies, scale) = self.copy_values();
+        let wanted = |price: f64| {
+            demand(sources, price)
+                + scale * demand(&copies, price)
+                + worked_off(stock, price, STOCK)
+        };
+        let price = clear_to(SOLVED, wanted, budget, FIRST_PRICE);
+        self.copies_demand = Some((now, Nearby::of(&copies, scale, price.max(LEAST))));
+        price
     }
 
     /// Whether so much more is held than when the market was solved that it should be again: a young

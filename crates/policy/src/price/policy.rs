@@ -33,7 +33,7 @@ use crate::{Agenda, Choice, Gate, Policy, saved};
 /// A page never fetched is late after this time: a source may show a dozen at once.
 const LATE_ONCE: f64 = 600.0;
 /// The price before anything is known: a click.
-const FIRST_PRICE: f64 = 1.0;
+pub(super) const FIRST_PRICE: f64 = 1.0;
 
 /// One price for every fetch.
 #[derive(Serialize, Deserialize)]

@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod odd;
 mod price;
 mod web;
