@@ -109,7 +109,8 @@ fn worth(why: &Why, now: Time) -> String {
                 String::new()
             };
             format!(
-                "Readers click it {} times a week, by what the log and its links say. {seen} {}{part}",
+                "Readers are taken to click it {} times a week, by the log and the weight it came with. \
+                 {seen} {}{part}",
                 brief(weight * 604_800.0),
                 ageing(staling, now.since(why.since).seconds())
             )

@@ -112,14 +112,19 @@ fn table(set: &Weighted) -> Table {
     for depth in DEPTHS {
         columns.push(Column::number(format!("freshness at {depth}")).highest());
         columns.push(Column::number(format!("age at {depth}")).unit("days").lowest());
+        columns.push(Column::number(format!("coverage at {depth}")).highest());
     }
-    let mut table = Table::new(columns).caption("Budgets are fetches per page over the run.");
+    let mut table = Table::new(columns).caption(
+        "Budgets are fetches per page over the run. Freshness and age are of the pages held, coverage is \
+         of those that were not there at the start: who takes in little has little to keep fresh.",
+    );
     for (i, name) in POLICIES.iter().enumerate() {
         let mut cells = vec![Cell::text(*name)];
         for result in &set.results {
             let run = &result.standings[i].runs[0];
             cells.push(Cell::maybe(run.freshness, 4));
             cells.push(Cell::maybe(run.age_s.map(|s| s / 86_400.0), 2));
+            cells.push(Cell::maybe(run.coverage, 3));
         }
         table.push(cells);
     }
