@@ -68,11 +68,13 @@ pub fn told(why: &Why, now: Time) -> String {
     }
     if why.failures > 0 {
         let failed = if why.failures == 1 {
-            "The last fetch of it failed".to_owned()
+            "The last fetch of it".to_owned()
         } else {
-            format!("The last {} fetches of it failed", why.failures)
+            format!("The last {} fetches of it", why.failures)
         };
-        lines.push(format!("{failed}, so it is asked for less often."));
+        lines.push(format!(
+            "{failed} failed or led to another page, so it is asked for less often."
+        ));
     }
     lines.push(verdict(why, now));
     lines.join("\n") + "\n"
@@ -130,12 +132,11 @@ fn worth(why: &Why, now: Time) -> String {
             )
         }
         Value::Once { clicks: all, decay } => {
-            let shown = why.shown.map_or(String::new(), |n| {
-                format!(
-                    " {} it.",
-                    if n == 1 { "One page shows".into() } else { format!("{n} pages show") }
-                )
-            });
+            let shown = match why.shown {
+                None | Some(0) => String::new(),
+                Some(1) => " One page shows it.".to_owned(),
+                Some(pages) => format!(" {pages} pages show it."),
+            };
             let fades = if *decay > 0.0 {
                 format!(
                     " if fetched at once, half of that after {}",
@@ -182,15 +183,20 @@ const CENTURIES: f64 = 1e11;
 
 fn verdict(why: &Why, now: Time) -> String {
     match why.due {
-        Time::NEVER => "It is not due: at this price a fetch never pays. More clicks on it, or a \
-                        larger budget, would change that."
-            .to_owned(),
+        Time::NEVER => format!(
+            "It is not due: at this price a fetch never pays. More clicks on {}, or a larger budget, \
+             would change that.",
+            if why.kind == FetchKind::Source { "what it shows" } else { "it" }
+        ),
         due if due <= now => "It is due now.".to_owned(),
         due if why.failures > 0 => format!("It is due in {}.", lasting(due.since(now).seconds())),
         due => format!(
-            "It is due in {}. It would be sooner if it were clicked or changed more often, or if \
-             the budget were larger.",
-            lasting(due.since(now).seconds())
+            "It is due in {}. It would be sooner if {}, or if the budget were larger.",
+            lasting(due.since(now).seconds()),
+            match why.kind {
+                FetchKind::Source => "it showed more new pages, or they were clicked more often",
+                _ => "it were clicked or changed more often",
+            }
         ),
     }
 }
@@ -243,6 +249,7 @@ pub fn what_if_json(of: &WhatIf) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidewatch_policy::price::Source;
 
     #[test]
     fn times_are_said_in_the_unit_that_fits() {
@@ -251,6 +258,43 @@ mod tests {
         assert_eq!(lasting(7200.0), "2 hours");
         assert_eq!(lasting(864_000.0), "10 days");
         assert_eq!(lasting(2.6e9), "82 years");
+    }
+
+    fn of(kind: FetchKind, value: Value, due: Time) -> Why {
+        let (page, since) = (tidewatch_core::PageId(0), Time::ZERO);
+        let (price, host_price, worth) = (1.0, 1.0, 0.5);
+        let (history, shown, is_gone, failures) = ((0, 0), Some(0), false, 0);
+        Why {
+            page,
+            kind,
+            value,
+            since,
+            worth,
+            price,
+            host_price,
+            due,
+            history,
+            shown,
+            is_gone,
+            failures,
+        }
+    }
+
+    /// What would bring a fetch forward is said of what it is for, and nothing of what is not known.
+    #[test]
+    fn sentences_fit_the_kind_of_fetch() {
+        let later = Time::from_seconds(7200.0).unwrap();
+        let source = Source { arrivals: 1e-3, credit: 1.0, profit: 2.0, decay: 1e-5, spread: 0.0 };
+        let told_of = |why: Why| told(&why, Time::ZERO);
+        let watched = told_of(of(FetchKind::Source, Value::Source(source), later));
+        assert!(watched.contains("due in 2 hours") && watched.contains("it showed more new pages"));
+        let dull = told_of(of(FetchKind::Source, Value::Source(source), Time::NEVER));
+        assert!(dull.contains("More clicks on what it shows"), "{dull}");
+        let once = Value::Once { clicks: 3.0, decay: 0.0 };
+        let found = told_of(of(FetchKind::Frontier, once, later));
+        assert!(found.contains("never fetched") && !found.contains("pages show it"), "{found}");
+        let moved = told_of(Why { failures: 2, ..of(FetchKind::Frontier, once, later) });
+        assert!(moved.contains("The last 2 fetches of it failed or led to another page"));
     }
 
     #[test]
