@@ -1,0 +1,86 @@
+//! Pages that say nothing of their own.
+
+use tidewatch_archive::digest;
+use tidewatch_core::{Span, Time};
+use tidewatch_partition::work::{Came, Content, Job, Report};
+use tidewatch_partition::{Config, Crawl};
+
+use crate::{START, TOOK, answer, config, run_on, seconds, url};
+
+/// Real pages of the host; the others say with status 200 that there is no such page.
+const REAL: u32 = 12;
+const LINKED: u32 = 60;
+
+fn says(text: &str, links: Vec<u32>) -> Content {
+    let digest = digest(text.as_bytes());
+    let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
+    let sketch = (0..8).map(|n| identity.wrapping_add(n)).collect();
+    let links = links.into_iter().map(|page| (url(0, page), String::new())).collect();
+    Content { status: 200, digest, identity, links, sketch, ..Content::default() }
+}
+
+/// A host that never says 404, with a front page that links to `LINKED` pages.
+fn reply(job: &Job, now: Time) -> Report {
+    let Job::Page { host, page, url, .. } = job else { return answer(job, now) };
+    let number = url.path().strip_prefix("/p/").and_then(|number| number.parse().ok());
+    let content = match number {
+        Some(0) => says("front", (0..LINKED).collect()),
+        // Page 2 says what page 1 says.
+        Some(2) => says("page 1", vec![]),
+        Some(number @ 1..REAL) => says(&format!("page {number}"), vec![]),
+        _ => says("there is no such page", vec![]),
+    };
+    Report::Page {
+        host: *host,
+        page: *page,
+        came: Came::Content(Box::new(content)),
+        status: Some(200),
+        body_bytes: 20,
+        packed: None,
+        unix_micros: START,
+        took: TOOK,
+    }
+}
+
+fn crawl(config: Config, end: Time) -> (tempfile::TempDir, Crawl) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = Crawl::open(dir.path(), config, START).unwrap();
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    run_on(&mut crawl, Time::ZERO, end, reply);
+    (dir, crawl)
+}
+
+#[test]
+fn soft_404s_and_duplicates_are_left_out_and_counted() {
+    let wary = Config { probe_pages: 20, ..config() };
+    let (dir, wary) = crawl(wary, seconds(200));
+    let dropped = &wary.tally().dropped;
+    // Page 2, and what was fetched before the host was known to say it of any page.
+    assert!((1..20 - REAL + 2).contains(&(dropped["duplicate"] as u32)), "{dropped:?}");
+    assert_eq!(wary.tally().held, u64::from(REAL - 1), "{dropped:?}");
+    assert!(dropped["soft-404"] >= u64::from(LINKED - 20), "{dropped:?}");
+    for page in REAL..LINKED {
+        let page = wary.store().page_of(url(0, page).as_str()).unwrap().unwrap();
+        assert!(wary.store().tables().unwrap().copy(page).unwrap().is_none());
+    }
+    // What the host says where there is no page is known after a restart too.
+    drop(wary);
+    let at = START + (Span::SECOND.times(200)).as_micros().cast_signed();
+    let wary = Crawl::open(dir.path(), Config { probe_pages: 20, ..config() }, at).unwrap();
+    let row = wary.store().tables().unwrap().hosts().next().unwrap().unwrap().1;
+    assert!(row.absent.is_some() && row.robots.is_some(), "{row:?}");
+}
+
+#[test]
+fn without_hygiene_all_of_it_is_kept() {
+    let (_dir, all) = crawl(Config { drop_duplicates: false, ..config() }, seconds(200));
+    assert_eq!(all.tally().held, u64::from(LINKED));
+    assert!(!all.tally().dropped.contains_key("duplicate"));
+}
+
+#[test]
+fn no_more_pages_become_known_than_memory_allows() {
+    let (_dir, small) = crawl(Config { pages_mb: 0, ..config() }, seconds(20));
+    assert_eq!(small.store().pages(), 1, "the seed");
+    assert!(small.tally().dropped["memory-full"] >= u64::from(LINKED - 1));
+}

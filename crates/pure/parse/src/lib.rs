@@ -1,0 +1,25 @@
+//! What text, links, feed entries, sitemap entries, forms and fragments do these bytes hold?
+//!
+//! The life of a body: [`charset`] turns its bytes into text, then [`html::scan`] walks that text
+//! once and tells every [`html::Visitor`] what it meets. Text, links and fragments are visitors, so
+//! a crawler that wants all three pays for one pass. [`tidewatch_robots`] reads what hosts and pages ask of
+//! crawlers; [`feed`] and [`sitemap`] read what sites say of their own pages.
+//!
+//! Pure: no clock, no file, no socket. All input is hostile: whatever the bytes, the work is linear
+//! in their number and the memory beyond them is bounded.
+
+pub mod charset;
+pub mod date;
+pub mod diff;
+pub mod feed;
+pub mod fragments;
+pub mod html;
+pub mod links;
+mod noise;
+pub mod plain_text;
+pub mod reading;
+mod refused;
+pub mod sitemap;
+mod xml;
+
+pub use refused::Refused;

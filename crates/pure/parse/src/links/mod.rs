@@ -1,0 +1,222 @@
+//! What a page says of other pages and of itself: links, canonical address, translations,
+//! refresh, forms, title, language, wishes to crawlers.
+//!
+//! [`Links`] is a visitor of the one pass over a page. It keeps references as written
+//! and resolves them at the end, because a `<base>` holds for the whole page wherever
+//! it stands. Bounded: [`MAX_LINKS`] links, [`MAX_FORMS`] forms of [`MAX_FIELDS`]
+//! fields, texts of [`MAX_TEXT_BYTES`].
+
+mod language;
+mod page;
+mod reference;
+
+use crate::html::{Name, Tag, Visitor, names};
+use tidewatch_robots::Directives;
+
+pub use self::{
+    language::{Guess, guess_language},
+    page::{Alternate, Field, Form, Link, LinkKind, Page, Refresh, Region, Rel},
+};
+
+use self::reference::{Raw, RawForm, collapse, refresh, words};
+
+/// Links kept of one page.
+pub const MAX_LINKS: usize = 1000;
+/// Links that there is room for at once.
+const USUAL_LINKS: usize = 64;
+/// Forms kept of one page.
+pub const MAX_FORMS: usize = 32;
+/// Fields kept of one form.
+pub const MAX_FIELDS: usize = 64;
+/// Longest anchor, title or name that is kept; longer ones are cut.
+pub const MAX_TEXT_BYTES: usize = 512;
+
+/// The visitor that gathers a page's links. Give it to `html::scan`, then [`Links::finish`].
+#[derive(Debug, Default)]
+pub struct Links {
+    agent: String,
+    base: Option<String>,
+    title: Option<String>,
+    language: Option<String>,
+    canonical: Option<String>,
+    alternates: Vec<Alternate<String>>,
+    refresh: Option<Refresh<String>>,
+    directives: Directives,
+    found: Vec<Raw>,
+    /// The references of all of them.
+    hrefs: String,
+    is_cut: bool,
+    forms: Vec<RawForm>,
+    open_form: bool,
+    /// The link whose anchor is being read.
+    anchor: Option<usize>,
+    /// What was read of it so far.
+    anchor_text: String,
+    in_title: bool,
+    svg_depth: u32,
+    regions: Vec<Name>,
+}
+
+impl Links {
+    /// For a crawler with this product token, which meta elements may name.
+    pub fn new(agent: &str) -> Self {
+        Self { agent: agent.to_owned(), ..Self::default() }
+    }
+
+    /// What was found, with references resolved against the page's own address.
+    pub fn finish(mut self, address: &tidewatch_core::url::Base) -> Page {
+        self.end_anchor();
+        page::resolve(self, address)
+    }
+
+    fn push(&mut self, tag: &Tag<'_>, attribute: &str, kind: LinkKind) -> Option<usize> {
+        let href = tag.value(attribute)?;
+        if self.found.len() >= MAX_LINKS {
+            self.is_cut = true;
+            return None;
+        }
+        if self.found.is_empty() {
+            self.found.reserve(USUAL_LINKS);
+        }
+        let rel = tag.value("rel").map(|rel| Rel::of(&rel)).unwrap_or_default();
+        let region = self.regions.last().map_or(Region::Other, |name| Region::of(*name));
+        let start = self.hrefs.len();
+        self.hrefs.push_str(href.trim());
+        let href = start..self.hrefs.len();
+        self.found.push(Raw { href, anchor: String::new(), rel, kind, region });
+        Some(self.found.len() - 1)
+    }
+
+    fn end_anchor(&mut self) {
+        if let Some(at) = self.anchor.take() {
+            self.found[at].anchor = collapse(&self.anchor_text);
+            self.anchor_text.clear();
+        }
+    }
+
+    fn open_anchor(&mut self, tag: &Tag<'_>) {
+        self.end_anchor();
+        if let Some(at) = self.push(tag, "href", LinkKind::Anchor) {
+            self.anchor = (!tag.is_leaf).then_some(at);
+        }
+    }
+
+    fn gather(&mut self, text: &str) {
+        let into = match (self.anchor, &mut self.title) {
+            (_, Some(title)) if self.in_title => title,
+            (Some(_), _) => &mut self.anchor_text,
+            _ => return,
+        };
+        // White space is collapsed in the end, so keep some more than will be shown.
+        if into.len() < 4 * MAX_TEXT_BYTES {
+            into.push_str(&text[..text.floor_char_boundary(4 * MAX_TEXT_BYTES)]);
+        }
+    }
+
+    fn link_element(&mut self, tag: &Tag<'_>) {
+        let (Some(rel), Some(href)) = (tag.value("rel"), tag.value("href")) else { return };
+        let has = |word: &str| words(&rel).any(|rel| rel.eq_ignore_ascii_case(word));
+        if has("canonical") && self.canonical.is_none() {
+            self.canonical = Some(href.into_owned());
+        } else if has("alternate") {
+            let kind = tag.value("type").unwrap_or_default().to_ascii_lowercase();
+            let is_feed = kind.ends_with("+xml") && (kind.contains("rss") || kind.contains("atom"))
+                || kind == "application/feed+json";
+            let language = tag.value("hreflang").map(|language| collapse(&language));
+            if (is_feed || language.is_some()) && self.alternates.len() < MAX_LINKS {
+                self.alternates.push(Alternate { url: href.into_owned(), language, is_feed });
+            }
+        } else if has("next") || has("prev") {
+            self.push(tag, "href", LinkKind::Sequence);
+        }
+    }
+
+    fn meta_element(&mut self, tag: &Tag<'_>) {
+        let Some(content) = tag.value("content") else { return };
+        if let Some(name) = tag.value("name") {
+            self.directives.add_meta(&name, &content, &self.agent);
+        }
+        let equiv = tag.value("http-equiv").unwrap_or_default();
+        if equiv.eq_ignore_ascii_case("refresh") && self.refresh.is_none() {
+            self.refresh = refresh(&content);
+        } else if equiv.eq_ignore_ascii_case("content-language") && self.language.is_none() {
+            self.language = Some(collapse(&content));
+        }
+    }
+
+    fn open_form(&mut self, tag: &Tag<'_>) {
+        self.open_form = self.forms.len() < MAX_FORMS && !tag.is_leaf;
+        if self.forms.len() < MAX_FORMS {
+            self.forms.push(RawForm::of(tag));
+        }
+    }
+
+    fn field(&mut self, tag: &Tag<'_>, kind: &str) {
+        let Some(form) = self.forms.last_mut().filter(|_| self.open_form) else { return };
+        if form.fields.len() < MAX_FIELDS {
+            let kind = tag.value("type").map_or_else(|| kind.into(), |kind| collapse(&kind));
+            let name = tag.value("name").map(|name| collapse(&name)).unwrap_or_default();
+            form.fields.push(Field { name, kind: kind.to_ascii_lowercase() });
+        }
+    }
+}
+
+impl Visitor for Links {
+    fn open(&mut self, tag: &Tag<'_>) {
+        match tag.name {
+            names::A => self.open_anchor(tag),
+            names::AREA => {
+                if let (Some(at), Some(alt)) =
+                    (self.push(tag, "href", LinkKind::Anchor), tag.value("alt"))
+                {
+                    self.found[at].anchor = collapse(&alt);
+                }
+            }
+            names::IFRAME | names::FRAME => drop(self.push(tag, "src", LinkKind::Frame)),
+            names::IMG => {
+                if let Some(alt) = tag.value("alt").filter(|_| self.anchor.is_some()) {
+                    self.gather(" ");
+                    self.gather(&alt);
+                }
+            }
+            names::LINK => self.link_element(tag),
+            names::META => self.meta_element(tag),
+            names::BASE if self.base.is_none() => {
+                self.base = tag.value("href").map(std::borrow::Cow::into_owned);
+            }
+            names::HTML if self.language.is_none() => {
+                self.language = tag.value("lang").map(|language| collapse(&language));
+            }
+            names::TITLE if self.title.is_none() && self.svg_depth == 0 && !tag.is_leaf => {
+                self.title = Some(String::new());
+                self.in_title = true;
+            }
+            names::SVG if !tag.is_leaf => self.svg_depth += 1,
+            names::FORM => self.open_form(tag),
+            names::INPUT => self.field(tag, "text"),
+            names::SELECT => self.field(tag, "select"),
+            names::TEXTAREA => self.field(tag, "textarea"),
+            names::BUTTON => self.field(tag, "submit"),
+            name if Region::of(name) != Region::Other && !tag.is_leaf => self.regions.push(name),
+            name if crate::html::is_block(name) => self.gather(" "),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.anchor.is_some() || self.in_title {
+            self.gather(text);
+        }
+    }
+
+    fn close(&mut self, name: Name) {
+        match name {
+            names::A => self.end_anchor(),
+            names::TITLE => self.in_title = false,
+            names::SVG => self.svg_depth = self.svg_depth.saturating_sub(1),
+            names::FORM => self.open_form = false,
+            name if self.regions.last() == Some(&name) => drop(self.regions.pop()),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What a page says, with every address resolved.
+
+use serde::{Serialize, Serializer};
+use tidewatch_core::url::{Base, CanonicalUrl};
+
+use super::{Links, reference::collapse};
+use crate::html::{Name, names};
+use tidewatch_robots::Directives;
+
+/// What a page says of other pages and of itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Page {
+    /// Its title, white space collapsed.
+    pub title: Option<String>,
+    /// The language it declares, as written ("en-GB").
+    pub language: Option<String>,
+    /// The address it says it has.
+    #[serde(serialize_with = "maybe_url")]
+    pub canonical: Option<CanonicalUrl>,
+    /// The same in other languages, and feeds.
+    pub alternates: Vec<Alternate<CanonicalUrl>>,
+    /// Where a browser would go by itself.
+    pub refresh: Option<Refresh<CanonicalUrl>>,
+    /// What it asks crawlers not to do.
+    pub robots: Directives,
+    /// Its links, in page order.
+    pub links: Vec<Link>,
+    /// References that lead to no page: mail, scripts, malformed addresses.
+    pub refused: u32,
+    /// Whether there were more links than are kept.
+    pub is_cut: bool,
+    /// Its forms.
+    pub forms: Vec<Form>,
+}
+
+/// A link to another page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Where it leads.
+    #[serde(serialize_with = "url")]
+    pub url: CanonicalUrl,
+    /// The text that is clicked, white space collapsed.
+    pub anchor: String,
+    /// Its place among the references of the page, from 0.
+    pub position: u32,
+    /// The part of the page it is in.
+    pub region: Region,
+    /// The kind of reference.
+    pub kind: LinkKind,
+    /// What the page says about it.
+    pub rel: Rel,
+}
+
+/// The same page in another language, or a feed of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Alternate<U: AsRef<str>> {
+    /// Where it is.
+    #[serde(serialize_with = "url")]
+    pub url: U,
+    /// Its language ("de-CH", "x-default").
+    pub language: Option<String>,
+    /// Whether it is a feed.
+    pub is_feed: bool,
+}
+
+/// A jump that a browser makes by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refresh<U: AsRef<str>> {
+    /// After so many seconds.
+    pub after_s: u32,
+    /// To there.
+    #[serde(serialize_with = "url")]
+    pub url: U,
+}
+
+/// A form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Form {
+    /// Where it is sent.
+    #[serde(serialize_with = "maybe_url")]
+    pub action: Option<CanonicalUrl>,
+    /// `get`, `post` or `dialog`.
+    pub method: String,
+    /// Its fields.
+    pub fields: Vec<Field>,
+}
+
+/// A field of a form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// Its name; may be empty.
+    pub name: String,
+    /// Its type ("text", "hidden", "select").
+    pub kind: String,
+}
+
+/// The kind of a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkKind {
+    /// Something to click.
+    Anchor,
+    /// A page shown inside the page.
+    Frame,
+    /// The next or previous page of a sequence.
+    Sequence,
+}
+
+/// The part of a page that a link is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Region {
+    /// Navigation.
+    Nav,
+    /// A header.
+    Header,
+    /// A footer.
+    Footer,
+    /// An aside.
+    Aside,
+    /// The main part, or an article.
+    Main,
+    /// Elsewhere.
+    Other,
+}
+
+impl Region {
+    pub(super) fn of(name: Name) -> Self {
+        match name {
+            names::NAV => Self::Nav,
+            names::HEADER => Self::Header,
+            names::FOOTER => Self::Footer,
+            names::ASIDE => Self::Aside,
+            names::MAIN | names::ARTICLE => Self::Main,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What a page says about a link.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[allow(clippy::struct_excessive_bools)] // Each is one word of the attribute.
+pub struct Rel {
+    /// Not to be followed, or not endorsed.
+    pub nofollow: bool,
+    /// Written by visitors.
+    pub ugc: bool,
+    /// Paid for.
+    pub sponsored: bool,
+}
+
+impl Rel {
+    pub(super) fn of(rel: &str) -> Self {
+        let has = |word: &str| super::words(rel).any(|rel| rel.eq_ignore_ascii_case(word));
+        Self { nofollow: has("nofollow"), ugc: has("ugc"), sponsored: has("sponsored") }
+    }
+}
+
+fn url<S: Serializer>(url: &impl AsRef<str>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(url.as_ref())
+}
+
+#[allow(clippy::ref_option)] // The signature is serde's.
+fn maybe_url<S: Serializer>(url: &Option<CanonicalUrl>, to: S) -> Result<S::Ok, S::Error> {
+    match url {
+        Some(url) => to.serialize_some(url.as_str()),
+        None => to.serialize_none(),
+    }
+}
+
+/// Resolves what was gathered against the page's address, or its `<base>` if that is usable.
+pub(super) fn resolve(all: Links, address: &Base) -> Page {
+    let rebased = all.base.as_deref().and_then(|href| address.rebase(href).ok());
+    let base = rebased.as_ref().unwrap_or(address);
+    let join = |reference: &str| base.join(reference).ok();
+    let mut refused = 0;
+    let mut links = Vec::with_capacity(all.found.len());
+    for (position, raw) in (0..).zip(all.found) {
+        match join(&all.hrefs[raw.href]) {
+            Some(url) => links.push(Link {
+                url,
+                anchor: raw.anchor,
+                position,
+                region: raw.region,
+                kind: raw.kind,
+                rel: raw.rel,
+            }),
+            None => refused += 1,
+        }
+    }
+    let alternate = |alternate: Alternate<String>| {
+        let url = join(&alternate.url)?;
+        Some(Alternate { url, language: alternate.language, is_feed: alternate.is_feed })
+    };
+    let form = |form: super::RawForm| Form {
+        action: join(&form.action),
+        method: form.method,
+        fields: form.fields,
+    };
+    Page {
+        title: all.title.map(|title| collapse(&title)).filter(|title| !title.is_empty()),
+        language: all.language.filter(|language| !language.is_empty()),
+        canonical: all.canonical.and_then(|href| join(href.trim())),
+        alternates: all.alternates.into_iter().filter_map(alternate).collect(),
+        refresh: all.refresh.and_then(|refresh| {
+            Some(Refresh { after_s: refresh.after_s, url: join(&refresh.url)? })
+        }),
+        robots: all.directives,
+        links,
+        refused,
+        is_cut: all.is_cut,
+        forms: all.forms.into_iter().map(form).collect(),
+    }
+}

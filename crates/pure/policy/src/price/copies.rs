@@ -1,0 +1,362 @@
+//! How copies go stale, and how much that matters.
+//!
+//! **Staleness.** A change rate that is uncertain: a gamma posterior, pooled by host and URL pattern
+//! ([`tidewatch_science::estimate`]), of which the *expected* worth counts. So doubt is a reason to look, and no
+//! page is given up for good on the strength of a few looks. Where fetches bring sketches a change
+//! touches a part of the page. How large a part, and of how many items one is replaced at a time, its
+//! profile tells once it was seen to change ([`tidewatch_science::longevity`]); until then the first changes of
+//! other pages speak for it.
+//!
+//! Where hints come in, they are trusted as far as they have proved right ([`super::signals`]).
+//!
+//! **Weight.** Clicks a second ([`super::clicks`]).
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{Content, HostId, Interest, InterestKind, PageId, Time};
+
+use super::clicks::Clicks;
+use super::copy::{Copy, VAGUE};
+use super::news::NO_SOURCE;
+use super::signals::Hints;
+use super::value::{Staling, Value};
+use tidewatch_science::estimate::{Member, Pool};
+use tidewatch_science::law::{Curve, Lomax, Poisson};
+use tidewatch_science::rhythm::{Habits, Seen, by_the_clock};
+
+/// The pool is fitted anew when visits have grown by this share.
+const GROWTH: f64 = 0.25;
+/// How much of a page its first change touches, and how many first changes that is worth.
+const SIZE: (f64, f64) = (0.5, 2.0);
+/// Visits before the pool is fitted at all.
+const FIRST_VISITS: u64 = 20;
+
+/// All pages.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Copies {
+    pages: Vec<Copy>,
+    pool: Option<Pool>,
+    visits: u64,
+    pooled: u64,
+    clicks: Clicks,
+    /// Σ of how much of pages their first changes touched, and how many those were.
+    sizes: (f64, f64),
+    hints: Hints,
+    habits: Habits,
+    logs_all: bool,
+}
+
+impl Copies {
+    /// No pages yet. `rhythm`: whether the hours count at which hosts change; `logs_all`: whether the
+    /// log tells the clicks of pages never fetched too.
+    pub fn new(rhythm: bool, logs_all: bool) -> Self {
+        Copies { habits: Habits::new(rhythm), logs_all, ..Copies::default() }
+    }
+
+    /// Adds the next page.
+    pub fn add(&mut self, host: HostId, url: &str, weight: f64, source: u32, at: Time) {
+        let mut copy = Copy::new(host, url, weight, source, at);
+        copy.believe(self.pool.as_ref());
+        self.pages.push(copy);
+    }
+
+    /// A page.
+    pub fn page(&self, page: PageId) -> &Copy {
+        &self.pages[page.index()]
+    }
+
+    /// Pages known.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// A page is gone for good.
+    pub fn gone(&mut self, page: PageId) {
+        let copy = &mut self.pages[page.index()];
+        if copy.is_held() {
+            self.clicks.release(copy.given);
+        }
+        copy.lose();
+    }
+
+    /// A fetch failed.
+    pub fn failed(&mut self, page: PageId) {
+        self.pages[page.index()].fail();
+        // They made it due at once, and would again.
+        self.hints.forget(page);
+    }
+
+    /// A fetch brought the page.
+    pub fn fetched(&mut self, page: PageId, at: Time, content: &Content<'_>) {
+        let copy = &mut self.pages[page.index()];
+        if !copy.is_held() {
+            self.clicks.hold(copy.given);
+        }
+        let last = copy.last();
+        copy.arrive(at);
+        if last.is_none() && !self.logs_all {
+            // Nobody could click on it before.
+            copy.since = at.seconds() as u32;
+        }
+        if let (Some(last), Some(changed)) = (last, content.changed) {
+            let gap = self.habits.elapsed(copy.host, last, at);
+            if copy.source == NO_SOURCE {
+                let rate = copy.change_rate();
+                self.habits.note(copy.host, last, at, rate, Seen::Changed(changed));
+            }
+            copy.compare(gap, changed);
+            self.visits += 1;
+            self.hints.fetched(page, copy.host, changed, gap);
+        }
+        if !content.sketch.is_empty() {
+            let first_change = copy.profile(at, content, self.pool.as_ref());
+            self.sizes.0 += first_change.unwrap_or(0.0);
+            self.sizes.1 += f64::from(u8::from(first_change.is_some()));
+        }
+        copy.believe(self.pool.as_ref());
+    }
+
+    /// Keeps by how much a page never fetched is expected to be clicked more than others of its host.
+    pub fn keep_factor(&mut self, page: PageId, factor: f64) {
+        self.pages[page.index()].keep_factor(factor);
+    }
+
+    /// A hint came that a page has changed.
+    pub fn hinted(&mut self, page: PageId, kind: &str) {
+        if let Some(host) = self.pages.get(page.index()).map(|copy| copy.host) {
+            self.hints.hinted(page, host, kind);
+        }
+    }
+
+    /// Takes in the log.
+    pub fn take_log(&mut self, rows: &[Interest], now: Time) {
+        if let Some(share) = self.clicks.fade(now.seconds()) {
+            self.pages.par_iter_mut().for_each(|copy| copy.clicks *= share);
+        }
+        for row in rows.iter().filter(|row| row.kind == InterestKind::Click) {
+            let sound = row.count > 0.0 && row.count.is_finite();
+            if sound && let Some(copy) = self.pages.get_mut(row.page.index()) {
+                copy.clicks += row.count as f32;
+                self.clicks.count(row.count);
+            }
+        }
+    }
+
+    /// Clicks a second that a copy of weight one has.
+    pub fn unit(&self) -> f64 {
+        self.clicks.unit()
+    }
+
+    /// Clicks a second on a page.
+    pub fn weight(&self, page: PageId) -> f64 {
+        let copy = self.page(page);
+        self.clicks.rate(copy.given, copy.since, copy.clicks)
+    }
+
+    /// Fits the pool anew where enough has been seen since.
+    pub fn repool(&mut self) {
+        let enough = (self.pooled as f64 * (1.0 + GROWTH)) as u64;
+        if self.visits < FIRST_VISITS.max(enough) || self.visits == self.pooled {
+            return;
+        }
+        self.pooled = self.visits;
+        // Sources change all the time, which says nothing of copies.
+        let is_copy = |copy: &&Copy| copy.source == NO_SOURCE;
+        let members: Vec<Member> =
+            self.pages.iter().filter(is_copy).filter_map(Copy::member).collect();
+        self.pool = Pool::fit_about(&members, VAGUE);
+        let pool = self.pool.as_ref();
+        self.pages.par_iter_mut().for_each(|copy| copy.believe(pool));
+    }
+
+    /// How long a page has waited since a moment: of copies by the hours at which their host changes.
+    /// (Sources know the hour by their rate.)
+    pub fn waited(&self, page: PageId, from: Time, now: Time) -> f64 {
+        match self.page(page) {
+            copy if copy.source == NO_SOURCE => self.habits.waited(copy.host, from, now),
+            _ => now.since(from).seconds(),
+        }
+    }
+
+    /// The moment at which a page has waited so long; `None` if it never comes.
+    pub fn due(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
+        match self.page(page) {
+            copy if copy.source == NO_SOURCE => self.habits.due(copy.host, from, wait),
+            _ => by_the_clock(from, wait),
+        }
+    }
+
+    /// A moment not after that, found cheaply where it is days away.
+    pub fn due_at_least(&self, page: PageId, from: Time, wait: f64, now: Time) -> Option<Time> {
+        match self.page(page) {
+            copy if copy.source == NO_SOURCE => {
+                self.habits.due_at_least(copy.host, from, wait, now)
+            }
+            _ => by_the_clock(from, wait),
+        }
+    }
+
+    /// How a copy goes stale.
+    pub fn staling(&self, page: PageId) -> Staling {
+        let copy = self.page(page);
+        let changing = copy.changing();
+        if let Some(hinted) = self.hints.of(page, copy.host, copy.change_rate()) {
+            return Staling::Hinted(hinted);
+        }
+        let known = Lomax::uncertain_rate(changing.shape, changing.rate).map(Curve::Lomax);
+        Staling::Whole(known.unwrap_or(Curve::Poisson(Poisson::NEVER)))
+    }
+
+    /// What refreshing a copy is worth.
+    pub fn value(&self, page: PageId) -> Value {
+        let (guess, worth) = SIZE;
+        let unseen = (self.sizes.0 + guess * worth) / (self.sizes.1 + worth);
+        Value::Refresh {
+            weight: self.weight(page),
+            size: self.page(page).size(unseen),
+            staling: self.staling(page),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> Time {
+        Time::from_seconds(seconds).unwrap()
+    }
+
+    fn one() -> Copies {
+        let mut copies = Copies::new(true, false);
+        copies.add(HostId(0), "http://a.test/x", 2.0, u32::MAX, at(0.0));
+        copies
+    }
+
+    #[test]
+    fn clicks_outweigh_the_weight_given() {
+        let mut copies = one();
+        copies.add(HostId(0), "http://a.test/y", 1.0, u32::MAX, at(0.0));
+        for page in 0..2 {
+            copies.fetched(PageId(page), at(0.0), &Content::default());
+        }
+        let before = copies.weight(PageId(0));
+        assert!((before / copies.weight(PageId(1)) - 2.0).abs() < 1e-9, "{before}");
+        for day in 1..30 {
+            let now = at(86_400.0 * f64::from(day));
+            let click =
+                Interest { page: PageId(1), at: now, count: 50.0, kind: InterestKind::Click };
+            copies.take_log(&[click], now);
+        }
+        let rate = copies.weight(PageId(1)) * 86_400.0;
+        assert!((40.0..60.0).contains(&rate), "{rate}");
+        assert!(copies.weight(PageId(0)) < copies.weight(PageId(1)) / 20.0);
+    }
+
+    /// A page that comes back is held as before: what a unit of weight brings must not rise by it.
+    #[test]
+    fn what_is_gone_and_back_weighs_as_before() {
+        let days = |day: u32| at(86_400.0 * f64::from(day));
+        let weight = |outage: Option<u32>| {
+            let mut copies = one();
+            copies.fetched(PageId(0), days(0), &Content::default());
+            for day in 1..60 {
+                if outage == Some(day) {
+                    copies.gone(PageId(0));
+                    copies.gone(PageId(0));
+                    copies.fetched(PageId(0), days(day), &Content::default());
+                }
+                copies.take_log(&[], days(day));
+            }
+            copies.weight(PageId(0))
+        };
+        assert!((weight(Some(20)) / weight(None) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn changes_seen_shorten_the_wait() {
+        let mut copies = one();
+        let unknown = copies.value(PageId(0)).wait(1e-3);
+        for day in 0..20 {
+            let content = Content { changed: Some(day % 2 == 0), ..Content::default() };
+            copies.fetched(PageId(0), at(86_400.0 * f64::from(day)), &content);
+        }
+        let known = copies.value(PageId(0)).wait(1e-3);
+        assert!(known < unknown, "{known} {unknown}");
+        copies.gone(PageId(0));
+        assert!(copies.page(PageId(0)).is_gone());
+    }
+
+    fn hash(seed: u64, item: u64) -> u64 {
+        tidewatch_math::Draws::of(seed, "price.copies", item).word()
+    }
+
+    #[test]
+    fn a_page_that_stays_the_same_is_believed_to() {
+        let mut copies = one();
+        let mut sketch: Vec<u64> = (0..8).map(|item| hash(1, item)).collect();
+        sketch.sort_unstable();
+        let stale = |copies: &Copies| copies.staling(PageId(0)).stale(86_400.0);
+        let content = Content { sketch: &sketch, changed: Some(false), ..Content::default() };
+        copies.fetched(PageId(0), at(0.5), &content);
+        let first = stale(&copies);
+        (1..10).for_each(|day| copies.fetched(PageId(0), at(86_400.0 * f64::from(day)), &content));
+        assert!(stale(&copies) < 0.7 * first, "{} {first}", stale(&copies));
+    }
+
+    /// Of a thousand pages that each change once in a hundred days those not yet seen to are not
+    /// given up: the pool knows that they will, and by how much.
+    #[test]
+    fn the_pool_speaks_for_pages_not_yet_seen_to_change() {
+        let mut copies = Copies::new(true, false);
+        let mut draws = tidewatch_math::Draws::of(2, "price.copies.pool", 0);
+        for page in 0..1000u32 {
+            copies.add(HostId(page), "http://a.test/x", 1.0, u32::MAX, at(0.0));
+            let mut version = 0;
+            for look in 0..6 {
+                let changed = look > 0 && draws.chance(1.0 - (-0.1f64).exp());
+                version += u64::from(changed);
+                // A quarter of the page is new with every version.
+                let mut sketch: Vec<u64> =
+                    (0..8).map(|item| hash(if item < 2 { version } else { 99 }, item)).collect();
+                sketch.sort_unstable();
+                let changed = (look > 0).then_some(changed);
+                let content = Content { sketch: &sketch, changed, ..Content::default() };
+                copies.fetched(PageId(page), at(864_000.0 * f64::from(look)), &content);
+            }
+        }
+        copies.repool();
+        let unseen =
+            (0..1000).map(PageId).find(|&page| copies.page(page).history().0 == 0).unwrap();
+        // Two of eight replaced are 2 + 2 of ten different.
+        let Value::Refresh { size, .. } = copies.value(unseen) else { panic!("it is a copy") };
+        assert!((size - 0.4).abs() < 0.05, "{size}");
+        let Staling::Whole(tidewatch_science::law::Curve::Lomax(rate)) = copies.staling(unseen)
+        else {
+            panic!("{:?}", copies.staling(unseen))
+        };
+        let rate = rate.rate() * 8_640_000.0;
+        assert!((0.6..1.4).contains(&rate), "{rate} changes in a hundred days");
+    }
+
+    #[test]
+    fn sketches_make_curves() {
+        let mut copies = one();
+        for day in 0..12u64 {
+            // A quarter of the page is new every day.
+            let mut sketch: Vec<u64> =
+                (0..8).map(|item| hash(if item < 2 { day } else { 99 }, item)).collect();
+            sketch.sort_unstable();
+            let content = Content { sketch: &sketch, changed: Some(true), ..Content::default() };
+            copies.fetched(PageId(0), at(86_400.0 * day as f64), &content);
+        }
+        let Value::Refresh { size, .. } = copies.value(PageId(0)) else { panic!("it is a copy") };
+        // Two of eight replaced are 2 + 2 of ten different.
+        assert!((0.2..0.6).contains(&size), "{size}");
+    }
+}

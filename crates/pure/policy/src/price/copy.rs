@@ -1,0 +1,259 @@
+//! One page as the policy keeps it: 128 bytes, whatever it is, so that a crawl of ten million pages
+//! keeps 1.28 GB and a sweep streams them once.
+
+use serde::{Deserialize, Serialize};
+use tidewatch_core::record::{PROFILE_POINTS, PackedPoint, SKETCH_LEN, SKETCH_PAD};
+use tidewatch_core::{Content, HostId, PageKey, PageRecord, Span, Time};
+
+use tidewatch_science::estimate::{Counts, Gamma, Member, Pool, posterior_from_sums, url_pattern};
+use tidewatch_science::longevity::{DivergenceCurve, Profiles, fit_given, pack, unpack};
+
+/// Changes of a page of which nothing is known: about one in a week, give or take orders of magnitude.
+pub const VAGUE: Gamma = Gamma { shape: 0.5, rate: 0.5 * 604_800.0 };
+/// What was seen of a page's changes speaks for at most so much time: pages wake up and fall asleep.
+const MEMORY: Span = Span::from_micros(90 * Span::DAY.as_micros());
+
+/// One page.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Copy {
+    /// Last good fetch; [`Time::NEVER`] if there was none.
+    last: Time,
+    /// Its host.
+    pub host: HostId,
+    /// Hash of its URL pattern.
+    pattern: u32,
+    /// Number among sources, or [`super::news::NO_SOURCE`].
+    pub source: u32,
+    visits: u32,
+    changes: u32,
+    /// Seconds between visits.
+    watched: f32,
+    /// Seconds between visits of which the later saw a change; before the first fetch a prospect's
+    /// factor, if it was kept.
+    changed: f32,
+    /// Clicks, faded to the last sweep of interest.
+    pub(super) clicks: f32,
+    /// The weight it came with.
+    pub(super) given: f32,
+    /// Known since, seconds.
+    pub(super) since: u32,
+    /// Shape and rate of the posterior of the change rate.
+    changing: [f32; 2],
+    /// The part of it that changes, once it was seen to.
+    size: f32,
+    sketch: [u32; SKETCH_LEN],
+    base: u32,
+    points: [PackedPoint; PROFILE_POINTS],
+    items: u8,
+    seen: u8,
+    state: u8,
+}
+
+const _: () = assert!(size_of::<Copy>() <= 128, "a page's state is at most 128 bytes");
+
+/// Bits of `state`.
+const GONE: u8 = 1;
+/// Has brought sketches.
+const SKETCHED: u8 = 2;
+/// And was seen to change since.
+const IN_PARTS: u8 = 4;
+const FAILURES: u8 = 0b1111_0000;
+const FAILURE: u8 = 0b0001_0000;
+
+impl Copy {
+    /// A page that has just become known.
+    pub fn new(host: HostId, url: &str, weight: f64, source: u32, at: Time) -> Self {
+        Copy {
+            last: Time::NEVER,
+            host,
+            pattern: (PageKey::of(&url_pattern(url)).0 >> 32) as u32,
+            source,
+            visits: 0,
+            changes: 0,
+            watched: 0.0,
+            changed: 0.0,
+            clicks: 0.0,
+            given: if weight > 0.0 { weight.min(f64::from(f32::MAX)) as f32 } else { 0.0 },
+            since: at.seconds() as u32,
+            changing: [0.0; 2],
+            size: 0.0,
+            sketch: [SKETCH_PAD; SKETCH_LEN],
+            base: 0,
+            points: [PackedPoint::default(); PROFILE_POINTS],
+            items: 1,
+            seen: 0,
+            state: 0,
+        }
+    }
+
+    /// Last good fetch.
+    pub fn last(&self) -> Option<Time> {
+        (self.last != Time::NEVER).then_some(self.last)
+    }
+
+    /// Whether it is known to be gone.
+    pub fn is_gone(&self) -> bool {
+        self.state & GONE != 0
+    }
+
+    /// Whether the collection has it.
+    pub fn is_held(&self) -> bool {
+        self.last != Time::NEVER && !self.is_gone()
+    }
+
+    /// Failures in a row, fifteen at most.
+    pub fn failures(&self) -> u8 {
+        self.state >> 4
+    }
+
+    /// Visits that saw a change, and visits that could have.
+    pub fn history(&self) -> (u32, u32) {
+        (self.changes, self.visits)
+    }
+
+    /// It is gone.
+    pub fn lose(&mut self) {
+        self.state |= GONE;
+        self.fail();
+    }
+
+    /// A fetch failed.
+    pub fn fail(&mut self) {
+        if self.state & FAILURES != FAILURES {
+            self.state += FAILURE;
+        }
+    }
+
+    /// A fetch brought it.
+    pub fn arrive(&mut self, at: Time) {
+        if self.last == Time::NEVER {
+            self.changed = 0.0;
+        }
+        self.state &= !(FAILURES | GONE);
+        self.last = at;
+    }
+
+    /// A visit so many seconds after the one before told whether it had changed.
+    pub fn compare(&mut self, gap: f64, changed: bool) {
+        let gap = gap as f32;
+        self.visits = self.visits.saturating_add(1);
+        self.watched += gap;
+        self.changes += u32::from(changed);
+        self.changed += if changed { gap } else { 0.0 };
+    }
+
+    /// Keeps a factor by which a page never fetched is expected to be clicked more than its like.
+    pub fn keep_factor(&mut self, factor: f64) {
+        if self.last == Time::NEVER {
+            self.changed = factor as f32;
+        }
+    }
+
+    /// What was kept so, of a page that is neither fetched nor gone.
+    pub fn kept_factor(&self) -> Option<f64> {
+        let waits = self.last == Time::NEVER && !self.is_gone() && self.changed > 0.0;
+        waits.then_some(self.changed.into())
+    }
+
+    /// How much of it is wrong once it has changed: all, where no sketches tell; `unseen` until it was
+    /// seen to change.
+    pub fn size(&self, unseen: f64) -> f64 {
+        match self.state & (SKETCHED | IN_PARTS) {
+            0 => 1.0,
+            SKETCHED => unseen,
+            _ => self.size.into(),
+        }
+    }
+
+    /// What it says to others about change rates, if anything was seen of them.
+    pub fn member(&self) -> Option<Member> {
+        let (host, pattern) = self.kin();
+        (self.visits > 0).then(|| Member { host, pattern, counts: self.counts() })
+    }
+
+    fn kin(&self) -> (u64, u64) {
+        (self.host.0.into(), self.pattern.into())
+    }
+
+    fn counts(&self) -> Counts {
+        let (watched, changed) = (f64::from(self.watched), f64::from(self.changed));
+        let visits = u64::from(self.visits);
+        // Sums in single precision may contradict one another by a rounding.
+        Counts::from_sums(visits, u64::from(self.changes), watched, changed.min(watched))
+            .unwrap_or_default()
+    }
+
+    /// The posterior of the change rate.
+    fn posterior(&self, pool: Option<&Pool>) -> Gamma {
+        let (host, pattern) = self.kin();
+        let prior = pool.map_or(VAGUE, |pool| pool.prior(host, pattern));
+        if self.visits == 0 {
+            return prior;
+        }
+        let all = posterior_from_sums(&self.counts(), &prior).gamma;
+        let kept = (MEMORY.seconds() / f64::from(self.watched)).min(1.0);
+        Gamma {
+            shape: prior.shape + kept * (all.shape - prior.shape),
+            rate: prior.rate + kept * (all.rate - prior.rate),
+        }
+    }
+
+    /// Keeps that posterior. One item of many that is replaced changes so much less of the page.
+    pub fn believe(&mut self, pool: Option<&Pool>) {
+        let gamma = self.posterior(pool);
+        self.changing = [gamma.shape as f32, (gamma.rate * f64::from(self.items)) as f32];
+    }
+
+    /// Changes a second of any size.
+    pub fn change_rate(&self) -> f64 {
+        self.changing().mean() * f64::from(self.items)
+    }
+
+    /// What is believed of the rate at which the whole of what changes is replaced.
+    pub fn changing(&self) -> Gamma {
+        let [shape, rate] = self.changing.map(f64::from);
+        Gamma { shape, rate }
+    }
+
+    /// Adds what a fetch showed to the profile, and learns from it how much of the page changes. How
+    /// much has, if that was seen for the first time.
+    pub fn profile(&mut self, at: Time, content: &Content<'_>, pool: Option<&Pool>) -> Option<f64> {
+        let mut profiles = self.profiles();
+        // The record keeps upper halves; hashes must be compared as they are kept.
+        let sketch: Vec<u64> = content.sketch.iter().map(|hash| hash >> 32 << 32).collect();
+        profiles.add(at.seconds(), &sketch, SKETCH_LEN, 1);
+        let seen = profiles.points().last().map_or(0.0, |point| point.divergence);
+        let is_first = self.state & (SKETCHED | IN_PARTS) == SKETCHED
+            && (content.changed == Some(true) || seen > 0.0);
+        self.state |= if is_first { SKETCHED | IN_PARTS } else { SKETCHED };
+        if self.state & IN_PARTS != 0 {
+            let always = self.changes == self.visits;
+            let curve = fit_given(profiles.points(), SKETCH_LEN, &self.posterior(pool), always);
+            self.size = (curve.limit() - curve.jump()) as f32;
+            self.items = curve.items();
+        }
+        self.keep(&profiles);
+        is_first.then_some(seen)
+    }
+
+    fn profiles(&self) -> Profiles {
+        if self.state & SKETCHED == 0 {
+            return Profiles::default();
+        }
+        let mut record = PageRecord::new(PageKey(0), self.host);
+        record.sketch = self.sketch;
+        record.base_s = self.base;
+        record.points = self.points;
+        record.seen = self.seen.into();
+        unpack(&record).0
+    }
+
+    fn keep(&mut self, profiles: &Profiles) {
+        let mut record = PageRecord::new(PageKey(0), self.host);
+        pack(profiles, &DivergenceCurve::STATIC, &mut record);
+        self.sketch = record.sketch;
+        self.base = record.base_s;
+        self.points = record.points;
+        self.seen = record.seen.min(255) as u8;
+    }
+}

@@ -1,0 +1,338 @@
+//! Hints that a page may have changed, and how far they can be trusted.
+//!
+//! A sitemap's date, a feed's entry, a ping: hints come from outside, some of them mean nothing, and
+//! many changes come without one. Where a share r of the changes is hinted at (the *recall*) and empty
+//! hints come at a rate ν, a page that changes Δ times a second goes stale unseen at α = (1 − r)Δ only,
+//! and each hint makes it older by β `[BF25]`:
+//! ```text
+//! γ = rΔ + ν,  β = ln(γ/ν)/α,  age ι = τ + β·hints,  P(fresh) = e^(−αι)
+//! ψ(ι) = Σ_{iβ ≤ ι} R⁽ⁱ⁾(γ(ι − iβ))/γ                        time until the age is ι
+//! w(ι) = Σ_{iβ ≤ ι} νⁱ/(Δ + ν)^(i+1)·R⁽ⁱ⁾((α + γ)(ι − iβ))    of it, time fresh
+//! V(ι) = w(ι) − e^(−αι)ψ(ι),  R⁽ⁱ⁾(x) = 1 − Σ_{j ≤ i} xʲe^(−x)/j!
+//! ```
+//! V takes the place of U: fetch when it reaches ω over the weight. Without hints both are the same.
+//! Recall and ν are counted by host and kind of hint, and shrunk towards all hosts. Several kinds make
+//! a page older each by its own β; in ψ and w they count as one.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{HostId, PageId};
+use tidewatch_math::roots::{Stop, bracket_upwards, newton};
+use tidewatch_math::special::poisson_tail;
+
+/// Hints that say less than this make no difference.
+const LEAST_RECALL: f64 = 0.01;
+/// A hint is believed to mean a change only if it does so once in so many times, about. Where nearly
+/// every hint is empty they come like a clock, and tell no more than one; and a page would see more
+/// of them before it is due than the sums have terms: ι/β = αι/ln(1 + rΔ/ν), 64 at αι = 3.
+const LEAST_PRECISION: f64 = 0.05;
+/// All changes but this share may be hinted at: none is sure to be.
+const MOST_RECALL: f64 = 0.99;
+/// Terms of the sums; what is beyond has a chance below 10⁻⁹ wherever hints say anything.
+const TERMS: u32 = 64;
+/// Visits that speak as loud as the average of all hosts.
+const PRIOR_VISITS: f64 = 2.0;
+/// What is assumed before anything was seen: half of the changes are told, and a hint a month is empty.
+const FIRST_RECALL: f64 = 0.5;
+const FIRST_NOISE: f64 = 1.0 / (30.0 * 86_400.0);
+/// Ages are found to this: far finer than hints are known.
+const WIDTH: f64 = 1e-6;
+const DOUBLINGS: u32 = 96;
+
+/// How a page goes stale where changes are hinted at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Signalled {
+    /// Δ, changes a second.
+    pub changes: f64,
+    /// r, the share of them that is hinted at.
+    pub recall: f64,
+    /// ν, empty hints a second.
+    pub noise: f64,
+    /// Age that the hints since the last fetch have added, seconds.
+    pub added: f64,
+}
+
+impl Signalled {
+    fn unseen(&self) -> f64 {
+        (1.0 - self.recall) * self.changes
+    }
+
+    fn hints(&self) -> f64 {
+        self.recall * self.changes + self.noise
+    }
+
+    /// β: how much older a hint makes the page.
+    pub fn per_hint(&self) -> f64 {
+        (self.recall * self.changes / self.noise).ln_1p() / self.unseen()
+    }
+
+    /// Σ over i of a factor to the i times R⁽ⁱ⁾(rate·(ι − iβ)).
+    fn sum(&self, age: f64, rate: f64, factor: f64) -> f64 {
+        let per_hint = self.per_hint();
+        let ages = (0..TERMS).map(|i| (i, age - f64::from(i) * per_hint));
+        let terms = ages.take_while(|(_, rest)| *rest >= 0.0);
+        terms.map(|(i, rest)| factor.powi(i.cast_signed()) * poisson_tail(i, rate * rest)).sum()
+    }
+
+    /// ψ: mean time from a fetch until the age is reached.
+    pub fn time_to(&self, age: f64) -> f64 {
+        if age == f64::INFINITY {
+            return age;
+        }
+        self.sum(age, self.hints(), 1.0) / self.hints()
+    }
+
+    /// w: mean time fresh until the age is reached.
+    pub fn fresh_until(&self, age: f64) -> f64 {
+        let all = self.changes + self.noise;
+        self.sum(age, all, self.noise / all) / all
+    }
+
+    fn at_age(&self, age: f64) -> f64 {
+        self.fresh_until(age) - (-self.unseen() * age).exp() * self.time_to(age)
+    }
+
+    /// V so long after the last fetch, with the hints since then.
+    pub fn worth(&self, elapsed: f64) -> f64 {
+        if elapsed.is_finite() { self.at_age(elapsed + self.added) } else { self.changes.recip() }
+    }
+
+    /// The age at which a fetch is worth so much; infinite where it never is.
+    pub fn age_at(&self, worth: f64) -> f64 {
+        if worth <= 0.0 {
+            return 0.0;
+        }
+        if worth >= self.changes.recip() {
+            return f64::INFINITY;
+        }
+        let missing = |age: f64| self.at_age(age) - worth;
+        // V(ι) ≤ U(ι) ≤ Δι²/2.
+        let low = (2.0 * worth / self.changes).sqrt();
+        let Ok(bracket) = bracket_upwards(missing, low, 2.0, DOUBLINGS) else {
+            return f64::INFINITY;
+        };
+        // V′ = αe^(−αι)ψ(ι).
+        let unseen = self.unseen();
+        let value_and_slope = |age: f64| {
+            let (time, fresh) = (self.time_to(age), (-unseen * age).exp());
+            (self.fresh_until(age) - fresh * time - worth, unseen * fresh * time)
+        };
+        newton(value_and_slope, bracket, bracket.0, Stop::relative(WIDTH))
+            .map_or(bracket.1, |root| root.x)
+    }
+
+    /// Share of the time stale if it is fetched whenever it is so old.
+    pub fn stale_mean(&self, age: f64) -> f64 {
+        1.0 - if age.is_finite() { self.fresh_until(age) / self.time_to(age) } else { 0.0 }
+    }
+
+    /// Chance that it is stale so long after the last fetch.
+    pub fn stale(&self, elapsed: f64) -> f64 {
+        -(-self.unseen() * (elapsed + self.added)).exp_m1()
+    }
+}
+
+/// What hints have said and what came of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Hints {
+    /// Names of kinds, by number.
+    kinds: Vec<String>,
+    /// By page: kinds of the hints since its last fetch.
+    pending: FxHashMap<PageId, Vec<u8>>,
+    hosts: FxHashMap<(HostId, u8), Record>,
+    /// By kind, over all hosts.
+    all: Vec<Record>,
+}
+
+/// Visits since hints of a kind have come from a host.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Record {
+    /// Visits that saw a change, those of them that were hinted at, and all that were.
+    changed: f64,
+    told: f64,
+    hinted: f64,
+    /// Seconds watched.
+    watched: f64,
+}
+
+impl Hints {
+    /// A hint of a kind came. More kinds than 255 are taken for the last.
+    pub fn hinted(&mut self, page: PageId, host: HostId, kind: &str) {
+        let known = self.kinds.iter().position(|known| known == kind);
+        let number = known.unwrap_or_else(|| {
+            self.kinds.push(kind.to_owned());
+            self.all.push(Record::default());
+            self.kinds.len() - 1
+        });
+        let number = number.min(usize::from(u8::MAX)) as u8;
+        self.hosts.entry((host, number)).or_default();
+        let pending = self.pending.entry(page).or_default();
+        if pending.len() < TERMS as usize {
+            pending.push(number);
+        }
+    }
+
+    /// The hints about a page say nothing any more.
+    pub fn forget(&mut self, page: PageId) {
+        self.pending.remove(&page);
+    }
+
+    /// A page was fetched so long after the fetch before, changed or not.
+    pub fn fetched(&mut self, page: PageId, host: HostId, changed: bool, gap: f64) {
+        let pending = self.pending.remove(&page).unwrap_or_default();
+        for kind in 0..self.kinds.len().min(256) {
+            let Some(record) = self.hosts.get_mut(&(host, kind as u8)) else { continue };
+            let hinted = pending.iter().filter(|hint| usize::from(**hint) == kind).count() as f64;
+            for record in [record, &mut self.all[kind]] {
+                record.note(changed, hinted, gap);
+            }
+        }
+    }
+
+    /// How a page of a host goes stale, if hints come from there that say anything.
+    pub fn of(&self, page: PageId, host: HostId, changes: f64) -> Option<Signalled> {
+        if self.kinds.is_empty() || changes <= 0.0 || !changes.is_finite() {
+            return None;
+        }
+        let (mut recall, mut noise) = (0.0, 0.0);
+        let mut trusted = Vec::new();
+        for kind in 0..self.kinds.len().min(256) {
+            let Some(record) = self.hosts.get(&(host, kind as u8)) else { continue };
+            let all = self.all[kind].about(FIRST_RECALL, FIRST_NOISE);
+            let (of_kind, empty) = record.about(all.0, all.1);
+            (recall, noise) = (recall + of_kind, noise + empty);
+            trusted.push((kind as u8, of_kind, empty));
+        }
+        if recall < LEAST_RECALL || recall.min(1.0) * changes < LEAST_PRECISION * noise {
+            return None;
+        }
+        let scale = (MOST_RECALL / recall).min(1.0);
+        let one = Signalled { changes, recall: recall * scale, noise, added: 0.0 };
+        let pending = self.pending.get(&page).map_or(&[][..], Vec::as_slice);
+        let older = |kind: &u8| {
+            let trust = trusted.iter().find(|(number, ..)| number == kind);
+            trust.map_or(0.0, |(_, recall, noise)| {
+                (recall * scale * changes / noise).ln_1p() / one.unseen()
+            })
+        };
+        Some(Signalled { added: pending.iter().map(older).sum(), ..one })
+    }
+}
+
+impl Record {
+    fn note(&mut self, changed: bool, hints: f64, gap: f64) {
+        let is_hinted = hints > 0.0;
+        self.changed += f64::from(u8::from(changed));
+        self.told += f64::from(u8::from(changed && is_hinted));
+        self.hinted += hints;
+        self.watched += gap;
+    }
+
+    /// Recall and ν, shrunk towards what is usual.
+    fn about(&self, recall: f64, noise: f64) -> (f64, f64) {
+        let told = (self.told + PRIOR_VISITS * recall) / (self.changed + PRIOR_VISITS);
+        let empty = (self.hinted - self.told).max(0.0);
+        (told, (empty + PRIOR_VISITS) / (self.watched + PRIOR_VISITS / noise))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tidewatch_math::Draws;
+    use tidewatch_science::law::{LossCurve, Poisson};
+
+    const PAGE: Signalled = Signalled { changes: 1.0, recall: 0.6, noise: 0.4, added: 0.0 };
+
+    /// Mean time to an age, and mean time fresh until then, of many simulated pages.
+    fn simulated(page: Signalled, age: f64) -> [(f64, f64); 2] {
+        const RUNS: u32 = 40_000;
+        let mut draws = Draws::of(4, "price.signals", 0);
+        let mut sums = [[0.0; 2]; 2];
+        for _ in 0..RUNS {
+            let (mut now, mut hints, mut stale) = (0.0, 0.0, None);
+            let end = loop {
+                let due = age - hints * page.per_hint();
+                let next = now + draws.exponential(page.changes + page.noise);
+                if next >= due {
+                    break due.max(now);
+                }
+                now = next;
+                let is_change = draws.uniform() < page.changes / (page.changes + page.noise);
+                if is_change {
+                    stale.get_or_insert(now);
+                }
+                if !is_change || draws.uniform() < page.recall {
+                    hints += 1.0;
+                }
+            };
+            for (sums, x) in sums.iter_mut().zip([end, stale.map_or(end, |at: f64| at.min(end))]) {
+                sums[0] += x;
+                sums[1] += x * x;
+            }
+        }
+        sums.map(|[sum, square]| {
+            let mean = sum / f64::from(RUNS);
+            (mean, ((square / f64::from(RUNS) - mean * mean) / f64::from(RUNS)).sqrt())
+        })
+    }
+
+    #[test]
+    fn times_are_those_of_a_simulation() {
+        for (recall, noise) in [(0.6, 0.4), (0.9, 0.05), (0.2, 2.0)] {
+            let page = Signalled { recall, noise, ..PAGE };
+            for age in [0.3, 1.0, 3.0] {
+                let [time, fresh] = simulated(page, age);
+                for (found, (mean, error)) in
+                    [(page.time_to(age), time), (page.fresh_until(age), fresh)]
+                {
+                    // Four standard errors: one of 36 comparisons in 800 runs.
+                    assert!(
+                        (found - mean).abs() < 4.0 * error + 1e-9,
+                        "{page:?} {age}: {found} {mean}"
+                    );
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn hints_that_are_not_worth_reading_change_nothing(age in 0.01f64..10.0) {
+            let page = Signalled { recall: 1e-9, noise: 1e-9, ..PAGE };
+            let usual = Poisson::new(1.0).unwrap().worth(age);
+            prop_assert!((page.worth(age) - usual).abs() < 1e-6, "{} {usual}", page.worth(age));
+        }
+
+        #[test]
+        fn the_age_meets_the_worth(recall in 0.05f64..0.95, noise in 0.01f64..3.0, worth in 0.01f64..0.9) {
+            let page = Signalled { recall, noise, ..PAGE };
+            let age = page.age_at(worth);
+            prop_assert!((page.at_age(age) - worth).abs() < 1e-6, "{age}");
+        }
+    }
+
+    #[test]
+    fn trust_is_learnt() {
+        let (host, mut hints) = (HostId(0), Hints::default());
+        for visit in 0..400u32 {
+            // Every second visit sees a change; four of five were told, and one hint in five is empty.
+            let (page, changed) = (PageId(visit), visit % 2 == 0);
+            if changed && visit % 10 != 0 || visit % 10 == 1 {
+                hints.hinted(page, host, "sitemap");
+            }
+            hints.fetched(page, host, changed, 86_400.0);
+        }
+        let daily = 0.7 / 86_400.0;
+        let page = hints.of(PageId(1), host, daily).unwrap();
+        // What is assumed weighs as much as two visits, and as two empty hints in sixty days.
+        assert!((page.recall - 0.8).abs() < 0.02, "{page:?}");
+        assert!((page.noise * 86_400.0 / 0.1 - 1.0).abs() < 0.1, "{page:?}");
+        assert!(hints.of(PageId(1), HostId(1), daily).is_none(), "no hint ever came from there");
+        hints.hinted(PageId(1), host, "sitemap");
+        let hinted = hints.of(PageId(1), host, daily).unwrap();
+        assert!((hinted.added / hinted.per_hint() - 1.0).abs() < 1e-9);
+        assert!(hinted.stale(0.0) > 0.5, "{hinted:?}");
+    }
+}

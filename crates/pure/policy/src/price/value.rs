@@ -1,0 +1,193 @@
+//! What is a fetch worth?
+//!
+//! An item that loses value at rate w·D(τ) when τ has passed since its last fetch gains, by one more
+//! fetch, V(τ) = w·U(τ) with U(τ) = τD(τ) − ∫₀^τ D: fetching it at every I such that V(I) = ω spends
+//! the budget best when all items have the same ω (the derivation is that of `[OP08, eq. 4]` and
+//! `[CGM03]`, with any D).
+//!
+//! | kind | w | D |
+//! |---|---|---|
+//! | copy that is right or wrong | clicks a second | 1 − e^(−λτ), λ uncertain: [`law::Lomax`](tidewatch_science::law::Lomax) |
+//! | copy that goes stale in parts | clicks a second × the part that changes | the same, K times slower if it scrolls by K items |
+//! | copy whose changes are hinted at | clicks a second | [`Signalled`] |
+//! | source | λP, clicks born a second | see [`Source`] |
+//! | page never fetched | — | brings its clicks once: V = P·e^(−μ·age) |
+
+use super::signals::Signalled;
+use super::source::Source;
+use tidewatch_science::law::{Curve, LossCurve};
+
+/// How a copy goes stale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Staling {
+    /// Right or wrong as a whole.
+    Whole(Curve),
+    /// The same where hints tell of some of the changes.
+    Hinted(Signalled),
+}
+
+impl Staling {
+    fn worth(&self, elapsed: f64) -> f64 {
+        match self {
+            Staling::Whole(curve) => curve.worth(elapsed),
+            Staling::Hinted(page) => page.worth(elapsed),
+        }
+    }
+
+    fn elapsed_at(&self, worth: f64) -> f64 {
+        let added = self.hints().map_or(0.0, |hints| hints.added);
+        (self.age_at(worth) - added).max(0.0)
+    }
+
+    /// The age, which hints add to, at which a fetch is worth so much; without hints the time since
+    /// the last.
+    fn age_at(&self, worth: f64) -> f64 {
+        match self {
+            Staling::Whole(curve) => curve.elapsed_at(worth),
+            Staling::Hinted(page) => page.age_at(worth),
+        }
+    }
+
+    /// What hints say, where there are any.
+    const fn hints(&self) -> Option<Signalled> {
+        match self {
+            Staling::Whole(_) => None,
+            Staling::Hinted(page) => Some(*page),
+        }
+    }
+
+    /// A bound of D′, which falls.
+    fn first_slope(&self) -> f64 {
+        match self {
+            Staling::Whole(curve) => curve.slope(0.0),
+            // A hint may make it jump.
+            Staling::Hinted(_) => f64::INFINITY,
+        }
+    }
+
+    /// Expected staleness so long after a fetch.
+    pub fn stale(&self, elapsed: f64) -> f64 {
+        match self {
+            Staling::Whole(curve) => curve.stale(elapsed),
+            Staling::Hinted(page) => page.stale(elapsed),
+        }
+    }
+
+    /// Expected staleness, averaged over time, where it is fetched whenever that is worth so much; of
+    /// pages never fetched again the limit.
+    pub fn stale_mean_at(&self, worth: f64) -> f64 {
+        let age = self.age_at(worth);
+        match self {
+            Staling::Whole(curve) if age.is_finite() => curve.stale_mean(age),
+            Staling::Whole(curve) => curve.stale(age),
+            Staling::Hinted(page) => page.stale_mean(age),
+        }
+    }
+}
+
+/// A copy that is wanted less than once in a century is wanted at most as often as a bound says: how
+/// much less matters to nobody.
+const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
+
+/// What fetches of one item are worth, whatever it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A copy that goes stale, with the clicks a second that it disappoints while it is.
+    Refresh {
+        /// Clicks a second.
+        weight: f64,
+        /// The part of it that is wrong while it is stale: 1 where that is all or said by `staling`.
+        size: f64,
+        /// How it goes stale.
+        staling: Staling,
+    },
+    /// A page watched for new links.
+    Source(Source),
+    /// A page never fetched: clicks if fetched at birth, and how fast they are lost.
+    Once {
+        /// Clicks.
+        clicks: f64,
+        /// Per second.
+        decay: f64,
+    },
+}
+
+impl Value {
+    /// V: clicks that a fetch brings so long after the last, or after birth where there was none.
+    pub fn worth(&self, elapsed: f64, price: f64) -> f64 {
+        match self {
+            Value::Refresh { weight, size, staling } => weight * size * staling.worth(elapsed),
+            Value::Source(source) => source.worth(elapsed, price),
+            Value::Once { clicks, decay } => clicks * (-decay * elapsed).exp(),
+        }
+    }
+
+    /// The time after which a fetch is worth the price; infinite where it never is. What is fetched
+    /// once is due at once or never.
+    pub fn wait(&self, price: f64) -> f64 {
+        match self {
+            Value::Refresh { weight, size, .. } if weight * size <= 0.0 => f64::INFINITY,
+            Value::Refresh { weight, size, staling } => staling.elapsed_at(price / (weight * size)),
+            Value::Source(source) => source.wait(price),
+            Value::Once { clicks, .. } if *clicks >= price => 0.0,
+            Value::Once { .. } => f64::INFINITY,
+        }
+    }
+
+    /// A time before which a fetch is not worth the price, cheaply: for copies D is concave and at most
+    /// one, so that U(τ) ≤ τ/2 and U(τ) ≤ D′(0)τ²/2.
+    pub fn not_before(&self, price: f64) -> f64 {
+        match self {
+            Value::Refresh { weight, size, staling } if weight * size > 0.0 => {
+                let worth = price / (weight * size);
+                if staling.hints().is_some() {
+                    return 0.0;
+                }
+                (2.0 * worth).max((2.0 * worth / staling.first_slope()).sqrt())
+            }
+            Value::Refresh { .. } => f64::INFINITY,
+            _ => 0.0,
+        }
+    }
+
+    /// Fetches a second at a price in the long run, those of the pages that a source reveals included.
+    /// A hint that has come makes one fetch due and says nothing of the next.
+    pub fn demand(&self, price: f64) -> f64 {
+        match self {
+            Value::Once { .. } => 0.0,
+            Value::Refresh { weight, size, staling } => {
+                match (self.not_before(price), staling.hints()) {
+                    (soonest, _) if soonest > CENTURY => soonest.recip(),
+                    (_, Some(hints)) => {
+                        hints.time_to(staling.age_at(price / (weight * size))).recip()
+                    }
+                    _ => self.wait(price).recip(),
+                }
+            }
+            Value::Source(source) => {
+                let wait = source.wait(price);
+                wait.recip() + source.pages(wait, price)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidewatch_science::law::Poisson;
+
+    #[test]
+    fn copies_wait_as_the_classic_optimum_says() {
+        let curve = Poisson::new(1e-4).unwrap();
+        let staling = Staling::Whole(curve.into());
+        let value = Value::Refresh { weight: 2.0, size: 1.0, staling };
+        let wait = value.wait(100.0);
+        // w(1 − (1 + λI)e^(−λI))/λ = ω.
+        let x = 1e-4 * wait;
+        let worth = 2.0 * (1.0 - (1.0 + x) * (-x).exp()) / 1e-4;
+        assert!((worth / 100.0 - 1.0).abs() < 1e-9, "{worth}");
+        assert!(value.not_before(100.0) <= wait);
+        assert!(Value::Refresh { weight: 0.0, size: 1.0, staling }.wait(1e-9).is_infinite());
+    }
+}

@@ -1,0 +1,263 @@
+//! What the demo found out, for a terminal, for scripts and for a browser.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tidewatch_core::FetchKind;
+use tidewatch_lab::{Bounds, Measures};
+use tidewatch_partition::Status;
+use tidewatch_report::{Cell, Column, Table};
+
+/// What the price means.
+const PRICE: &str = "clicks that the marginal fetch brings";
+/// Why there is no price to print.
+const NO_PRICE: &str = "this policy sets no price";
+
+/// The demo's conditions and figures. What is not known is `None`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Summary {
+    pub(super) policy: String,
+    pub(super) seed: u64,
+    /// Whether the figures are final.
+    pub(super) is_over: bool,
+    pub(super) real_s: f64,
+    pub(super) simulated_s: f64,
+    /// Simulated seconds per real second.
+    pub(super) speed: f64,
+    /// Fetches allowed per real second.
+    pub(super) budget_per_s: f64,
+    pub(super) hosts: u32,
+    pub(super) pages_known: u32,
+    pub(super) pages_held: u64,
+    pub(super) fetches: BTreeMap<&'static str, u64>,
+    pub(super) requests: u64,
+    pub(super) requests_per_s: f64,
+    pub(super) bytes: u64,
+    /// Pages by the status of their answer.
+    pub(super) statuses: BTreeMap<String, u64>,
+    pub(super) redirects: u64,
+    pub(super) gone: u64,
+    pub(super) failures: BTreeMap<String, u64>,
+    pub(super) disallowed: u64,
+    /// Addresses and pages left out, by reason.
+    pub(super) dropped: BTreeMap<String, u64>,
+    /// Share of the copies that are up to date right now.
+    pub(super) fresh_now: Option<f64>,
+    pub(super) freshness: Option<f64>,
+    pub(super) age_s: Option<f64>,
+    /// Clicks to come on pages when first fetched, per simulated second.
+    pub(super) profit_per_s: Option<f64>,
+    pub(super) profit_bound_per_s: Option<f64>,
+    pub(super) served_per_s: Option<f64>,
+    pub(super) clicks_per_s: Option<f64>,
+    pub(super) coverage: Option<f64>,
+    /// Searches by the web's people, and clicks that came of them.
+    pub(super) searches: u64,
+    pub(super) clicks: u64,
+    /// Rank correlation of the policy's weights of copies with the clicks that they got.
+    pub(super) weights_follow_clicks: Option<f64>,
+    pub(super) price: Option<f64>,
+    pub(super) price_note: Option<&'static str>,
+}
+
+impl Summary {
+    /// Takes over what was counted.
+    pub(super) fn count(&mut self, status: &Status) {
+        let tally = &status.tally;
+        (self.hosts, self.pages_known) = (status.hosts, status.pages);
+        self.pages_held = tally.held;
+        let fetches = |kind: &FetchKind| tally.fetches.get(kind.name()).copied().unwrap_or(0);
+        self.fetches = FetchKind::ALL.iter().map(|kind| (kind.name(), fetches(kind))).collect();
+        self.requests = tally.all_fetches() + tally.robots;
+        self.requests_per_s = self.requests as f64 / self.real_s.max(f64::MIN_POSITIVE);
+        self.bytes = tally.body_bytes;
+        let answers = tally.statuses.iter().map(|(status, n)| (status.to_string(), *n));
+        self.statuses = answers.collect();
+        self.failures = tally.reasons.clone();
+        self.redirects = self.failures.remove("redirect").unwrap_or(0);
+        self.gone = self.failures.remove("gone").unwrap_or(0);
+        self.dropped = tally.dropped.clone();
+        self.disallowed = self.dropped.remove("disallowed").unwrap_or(0);
+        self.price = status.price;
+        self.price_note = Some(if self.price.is_some() { PRICE } else { NO_PRICE });
+    }
+
+    /// Takes over the referee's verdict.
+    pub(super) fn judge(&mut self, measures: &Measures, bounds: &Bounds) {
+        self.freshness = measures.freshness;
+        self.age_s = measures.age_s;
+        self.profit_per_s = measures.profit_per_s;
+        self.profit_bound_per_s = bounds.profit_per_s;
+        self.served_per_s = measures.served_per_s;
+        self.clicks_per_s = bounds.clicks_per_s;
+        self.coverage = measures.coverage;
+    }
+
+    pub(super) fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+
+    /// One line for somebody who waits.
+    pub(super) fn line(&self) -> String {
+        let fetched: u64 = self.fetches.values().sum();
+        let fresh = self.fresh_now.map_or("—".to_owned(), |f| format!("{:.0}%", 100.0 * f));
+        format!(
+            "{} of simulated time: {fetched} fetches, {} of {} known pages held on {} hosts, \
+             {fresh} up to date, {} failed",
+            span(self.simulated_s),
+            self.pages_held,
+            self.pages_known,
+            self.hosts,
+            self.failures.values().sum::<u64>(),
+        )
+    }
+
+    /// What, how much, and what to make of it.
+    fn rows(&self) -> Vec<(String, Cell, String)> {
+        let row = |what: &str, cell, note: &str| (what.to_owned(), cell, note.to_owned());
+        let share = |value: Option<f64>| Cell::maybe(value, 3);
+        let of = |value: Option<f64>, what: &str| {
+            value.map_or(String::new(), |v| format!("of {v:.4} {what}"))
+        };
+        let age = self.age_s.map_or_else(Cell::missing, |s| Cell::text(span(s)));
+        let mut rows = vec![
+            row(
+                "freshness",
+                share(self.freshness),
+                "share of time that copies were up to date, by weight",
+            ),
+            row("age", age, "mean time since copies went stale"),
+            row(
+                "profit",
+                Cell::maybe(self.profit_per_s, 4),
+                &format!("clicks/s {}", of(self.profit_bound_per_s, "with no limit on fetches")),
+            ),
+            row(
+                "clicks served fresh",
+                Cell::maybe(self.served_per_s, 4),
+                &format!("clicks/s {}", of(self.clicks_per_s, "there were")),
+            ),
+            row(
+                "coverage",
+                share(self.coverage),
+                "share of all pages that were fetched, by weight",
+            ),
+            row(
+                "searches",
+                Cell::count(self.searches),
+                &format!(
+                    "by people on that web; {} found and clicked what they wanted",
+                    self.clicks
+                ),
+            ),
+            row(
+                "weights follow clicks",
+                Cell::maybe(self.weights_follow_clicks, 3),
+                "rank correlation of copies' weights with the clicks they got",
+            ),
+            row("price", Cell::maybe(self.price, 4), self.price_note.unwrap_or_default()),
+        ];
+        let fetched: u64 = self.fetches.values().sum();
+        for kind in FetchKind::ALL {
+            let n = self.fetches.get(kind.name()).copied().unwrap_or(0);
+            let share = 100.0 * n as f64 / fetched.max(1) as f64;
+            rows.push(row(
+                &format!("budget: {}", kind.name()),
+                Cell::count(n),
+                &format!("fetches, {share:.1}% of {fetched}"),
+            ));
+        }
+        rows.push(row("requests", Cell::count(self.requests), &self.request_note()));
+        rows.push(row(
+            "redirects",
+            Cell::count(self.redirects),
+            "fetches that were sent to another address",
+        ));
+        rows.push(row("gone", Cell::count(self.gone), "pages that were no more"));
+        rows.push(row("failures", sum(&self.failures), &listed(&self.failures)));
+        rows.push(row(
+            "disallowed",
+            Cell::count(self.disallowed),
+            "links and pages left alone because of robots.txt",
+        ));
+        rows.push(row("dropped", sum(&self.dropped), &listed(&self.dropped)));
+        rows
+    }
+
+    fn request_note(&self) -> String {
+        let statuses: Vec<_> = self.statuses.iter().map(|(s, n)| format!("{s}: {n}")).collect();
+        format!(
+            "{:.1}/s; {}; {:.1} MB",
+            self.requests_per_s,
+            statuses.join(", "),
+            self.bytes as f64 / 1e6
+        )
+    }
+
+    pub(super) fn table(&self) -> Table {
+        let columns = [Column::text("Figure"), Column::number("Value"), Column::text("")];
+        let rows = self.rows();
+        rows.into_iter().fold(Table::new(columns), |table, (what, cell, note)| {
+            table.row([Cell::text(what), cell, Cell::text(note)])
+        })
+    }
+
+    /// Under which conditions, in a sentence.
+    pub(super) fn conditions(&self) -> String {
+        format!(
+            "Policy {} with {} fetches/s for {:.0} s of real time, {} of simulated time \
+             (1 s is {}), on {} hosts; {} pages known, {} held.",
+            self.policy,
+            self.budget_per_s,
+            self.real_s,
+            span(self.simulated_s),
+            span(self.speed),
+            self.hosts,
+            self.pages_known,
+            self.pages_held,
+        )
+    }
+}
+
+fn sum(counts: &BTreeMap<String, u64>) -> Cell {
+    Cell::count(counts.values().sum())
+}
+
+fn listed(counts: &BTreeMap<String, u64>) -> String {
+    let counts: Vec<_> = counts.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
+    counts.join(", ")
+}
+
+/// A span for people: `4 h 12 min`, `12 min 3 s`, `7.5 s`.
+fn span(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..60 => format!("{seconds:.1} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        3600..86_400 => format!("{} h {} min", whole / 3600, whole / 60 % 60),
+        _ => format!("{} d {} h", whole / 86_400, whole / 3600 % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_well() {
+        assert_eq!(span(7.52), "7.5 s");
+        assert_eq!(span(723.0), "12 min 3 s");
+        assert_eq!(span(15_120.0), "4 h 12 min");
+        assert_eq!(span(100_000.0), "1 d 3 h");
+    }
+
+    #[test]
+    fn every_form_says_that_there_is_no_price() {
+        let mut summary = Summary { real_s: 1.0, ..Summary::default() };
+        summary.count(&Status { budget_per_s: 1.0, ..Status::default() });
+        assert!(summary.table().to_text(200).contains(NO_PRICE));
+        let json: serde_json::Value = serde_json::from_str(&summary.to_json().unwrap()).unwrap();
+        assert!(json["price"].is_null());
+        assert_eq!(json["price_note"], NO_PRICE);
+    }
+}

@@ -1,0 +1,156 @@
+//! `tidewatch why` and `tidewatch what-if`: what decided, and what would be otherwise.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, anyhow, ensure};
+use serde_json::json;
+use tidewatch_core::Rate;
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_partition::Crawl;
+use tidewatch_partition::explain::{told, what_if_json, why_json};
+use tidewatch_policy::WhatIf;
+use tidewatch_report::{Cell, Column, Table};
+
+use crate::output;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: tidewatch why https://example.com/news --dir news\n\nThe crawl \
+                        must not be running, and must have been begun with policy = \"price\".")]
+pub(crate) struct WhyArgs {
+    /// The page.
+    url: String,
+    /// The crawl's directory.
+    #[arg(long)]
+    dir: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example: tidewatch what-if --budget 2x --dir news\n\nTells of the coming week, by \
+                        what is believed now; of the frontier, what waits today counts. The crawl \
+                        must not be running, and must have been begun with policy = \"price\"."
+)]
+pub(crate) struct WhatIfArgs {
+    /// Another budget: a multiple such as 2x or 0.5x, or a rate such as 5/s.
+    #[arg(long, value_parser = Budget::read)]
+    budget: Budget,
+    /// The crawl's directory.
+    #[arg(long)]
+    dir: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Budget {
+    Times(f64),
+    Rate(Rate),
+}
+
+impl Budget {
+    fn read(text: &str) -> Result<Budget, String> {
+        if let Some(times) = text.strip_suffix(['x', '×']) {
+            return match times.parse() {
+                Ok(times) if times > 0.0 && f64::is_finite(times) => Ok(Budget::Times(times)),
+                _ => Err("a multiple is a number above zero, such as 2x".to_owned()),
+            };
+        }
+        text.parse().map(Budget::Rate).map_err(|error| format!("{error}"))
+    }
+}
+
+fn look(dir: &Path) -> Result<Crawl> {
+    ensure_crawl(dir)?;
+    Ok(Crawl::look(dir, now_micros())?)
+}
+
+/// Looking must not make a crawl of a folder that holds none.
+pub(crate) fn ensure_crawl(dir: &Path) -> Result<()> {
+    ensure!(dir.join("format").exists(), "{} holds no crawl", dir.display());
+    Ok(())
+}
+
+/// Microseconds of Unix time.
+pub(crate) fn now_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn no_price(crawl: &Crawl) -> anyhow::Error {
+    anyhow!(
+        "this crawl chooses by {}, which has no price to explain; only one begun with policy = \
+         \"price\" does",
+        crawl.policy()
+    )
+}
+
+pub(crate) fn why(args: &WhyArgs) -> Result<()> {
+    let url = CanonicalUrl::parse(&args.url)?;
+    let mut crawl = look(&args.dir)?;
+    ensure!(crawl.standing().is_some(), no_price(&crawl));
+    let found = crawl.why(&url)?;
+    let now = crawl.last();
+    let why = found.ok_or_else(|| {
+        anyhow!("this crawl does not know {}; no page it fetched links there", url.as_str())
+    })?;
+    if args.json {
+        return output::print(
+            &(serde_json::to_string_pretty(&why_json(&why, url.as_str(), now))? + "\n"),
+        );
+    }
+    output::print(&format!("{}\n{}", url.as_str(), told(&why, now)))
+}
+
+pub(crate) fn what_if(args: &WhatIfArgs) -> Result<()> {
+    let crawl = look(&args.dir)?;
+    let now = crawl.budget();
+    let then = match args.budget {
+        Budget::Rate(rate) => rate,
+        Budget::Times(times) => Rate::per_second(times * now.as_per_second())
+            .ok_or_else(|| anyhow!("{times} times the budget is more than can be counted"))?,
+    };
+    let both = crawl.what_if(now).zip(crawl.what_if(then));
+    let (before, after) = both.ok_or_else(|| no_price(&crawl))?;
+    if args.json {
+        let json = json!({ "now": what_if_json(&before), "then": what_if_json(&after) });
+        return output::print(&(serde_json::to_string_pretty(&json)? + "\n"));
+    }
+    output::print(&compared(&before, &after).to_text(output::width()))
+}
+
+fn compared(before: &WhatIf, after: &WhatIf) -> Table {
+    let mut table =
+        Table::new([Column::text("Figure"), Column::number("Now"), Column::number("Then")]);
+    let mut row = |name: &str, of: &dyn Fn(&WhatIf) -> Cell| {
+        table.push([Cell::text(name), of(before), of(after)]);
+    };
+    row("budget, fetches/s", &|w| Cell::number(w.budget, 4));
+    row("price, clicks a fetch", &|w| Cell::text(format!("{:.3e}", w.price)));
+    row("freshness, by clicks", &|w| Cell::maybe(w.freshness, 3));
+    row("refreshes/s", &|w| Cell::number(w.fetches[0], 4));
+    row("visits to sources/s", &|w| Cell::number(w.fetches[1], 4));
+    row("new pages/s", &|w| Cell::number(w.fetches[2], 4));
+    row("pages of the frontier/s", &|w| Cell::number(w.fetches[3], 4));
+    row("clicks/s on pages first fetched", &|w| Cell::number(w.profit, 4));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_multiples_or_rates() {
+        assert_eq!(Budget::read("2x"), Ok(Budget::Times(2.0)));
+        assert_eq!(Budget::read("0.5×"), Ok(Budget::Times(0.5)));
+        assert_eq!(Budget::read("5/s"), Ok(Budget::Rate(Rate::per_second(5.0).unwrap())));
+        for bad in ["x", "-1x", "infx", "NaNx", "fast"] {
+            assert!(Budget::read(bad).is_err(), "{bad}");
+        }
+    }
+}

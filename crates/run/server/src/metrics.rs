@@ -1,0 +1,74 @@
+//! A crawl's figures as Prometheus reads them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use tidewatch_partition::Status;
+use tidewatch_search::Health;
+
+/// The media type of the text format.
+pub(crate) const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All figures in Prometheus's text format. Names and labels stay as they are.
+pub(crate) fn text(status: &Status, index: Option<&Health>) -> String {
+    let (mut page, tally) = (Page(String::new()), &status.tally);
+    page.gauge("pages_known", "Pages known.", f64::from(status.pages));
+    page.gauge("pages_held", "Pages with a copy.", tally.held as f64);
+    page.gauge("hosts_known", "Hosts known.", f64::from(status.hosts));
+    page.gauge("hosts_active", "Hosts with a page under way.", status.active_hosts as f64);
+    page.gauge("requests_active", "Requests under way.", status.requests as f64);
+    page.gauge("budget_per_second", "Fetches allowed per second.", status.budget_per_s);
+    if let Some(freshness) = status.freshness_estimate {
+        page.gauge("freshness_estimate", "Estimated share of copies up to date.", freshness);
+    }
+    if let Some(price) = status.price {
+        page.gauge("price", "Clicks that the marginal fetch brings.", price);
+    }
+    page.family("fetches_total", "Page requests by what they were for.", "kind", &tally.fetches);
+    page.family("responses_total", "Answers by status.", "status", &tally.statuses);
+    page.family("failures_total", "Requests without a page.", "reason", &tally.reasons);
+    page.family("dropped_total", "Addresses and pages left out.", "reason", &tally.dropped);
+    page.counter("robots_total", "Requests for robots.txt.", tally.robots);
+    page.counter("copies_total", "Copies taken.", tally.copies);
+    page.counter("revisits_total", "Visits that could have seen a change.", tally.revisits);
+    page.counter("changes_total", "Visits that saw a change.", tally.changes);
+    page.counter("body_bytes_total", "Decoded bytes of bodies.", tally.body_bytes);
+    page.counter("archive_bytes_total", "Bytes written to the archive.", tally.archive_bytes);
+    if let Some(index) = index {
+        page.counter("indexed_total", "Pages put into the index.", index.put);
+        page.counter("unindexed_total", "Pages taken out of the index.", index.removed);
+    }
+    page.0
+}
+
+struct Page(String);
+
+impl Page {
+    fn head(&mut self, name: &str, about: &str, kind: &str) {
+        let _ = writeln!(self.0, "# HELP tidewatch_{name} {about}\n# TYPE tidewatch_{name} {kind}");
+    }
+
+    fn gauge(&mut self, name: &str, about: &str, value: f64) {
+        self.head(name, about, "gauge");
+        let _ = writeln!(self.0, "tidewatch_{name} {value}");
+    }
+
+    fn counter(&mut self, name: &str, about: &str, value: u64) {
+        self.head(name, about, "counter");
+        let _ = writeln!(self.0, "tidewatch_{name} {value}");
+    }
+
+    fn family<K: std::fmt::Display>(
+        &mut self,
+        name: &str,
+        about: &str,
+        label: &str,
+        values: &BTreeMap<K, u64>,
+    ) {
+        self.head(name, about, "counter");
+        for (key, value) in values {
+            // Keys are names of ours and numbers: nothing to escape.
+            let _ = writeln!(self.0, "tidewatch_{name}{{{label}=\"{key}\"}} {value}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Figures and steering for programs.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Query as Fields, State};
+use axum::http::{StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_core::Stream;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidewatch_core::Rate;
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_partition::explain::{what_if_json, why_json};
+use tokio::sync::watch;
+
+use crate::ask::NoAnswer;
+use crate::search_api::refuse;
+use crate::shared::Shared;
+use crate::{Figures, metrics as prometheus};
+
+/// Most bytes of what somebody sends.
+const MOST_BODY: usize = 1 << 20;
+/// Most seeds at once.
+const MOST_SEEDS: usize = 10_000;
+/// Least time between two events.
+const EVENT_EVERY: Duration = Duration::from_secs(1);
+
+fn no_figures() -> Response {
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "the crawl has put up no figures yet")
+}
+
+fn no_answer(why: NoAnswer) -> Response {
+    let why = match why {
+        NoAnswer::Busy => "the crawl had no time to answer; try again in a moment",
+        NoAnswer::Failed => "the crawl's store did not answer; its log says why",
+    };
+    refuse(StatusCode::SERVICE_UNAVAILABLE, why)
+}
+
+pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Response {
+    shared
+        .board
+        .figures()
+        .map_or_else(no_figures, |figures| Json(figures.to_json()).into_response())
+}
+
+pub(crate) async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
+    let Some(figures) = shared.board.figures() else { return no_figures() };
+    let text = prometheus::text(&figures.status, figures.index.as_ref());
+    ([(header::CONTENT_TYPE, prometheus::KIND)], text).into_response()
+}
+
+/// Which page.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Which {
+    #[serde(default)]
+    pub(crate) url: String,
+}
+
+pub(crate) async fn why(
+    State(shared): State<Arc<Shared>>,
+    fields: Result<Fields<Which>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    let Fields(which) = fields.unwrap_or_default();
+    let url = match CanonicalUrl::parse(&which.url) {
+        Ok(url) => url,
+        Err(refused) => return refuse(StatusCode::BAD_REQUEST, &refused.to_string()),
+    };
+    let text = url.as_str().to_owned();
+    let found = match shared.asker.page(url).await {
+        Ok(found) => found,
+        Err(why) => return no_answer(why),
+    };
+    match found.portrait {
+        None => refuse(StatusCode::NOT_FOUND, "this crawl does not know that page"),
+        Some(portrait) => match portrait.why {
+            Some(why) => Json(why_json(&why, &text, found.now)).into_response(),
+            None => {
+                refuse(StatusCode::NOT_FOUND, "the policy of this crawl has no price to explain")
+            }
+        },
+    }
+}
+
+/// Which budget.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Times {
+    #[serde(default)]
+    pub(crate) times: String,
+}
+
+impl Times {
+    /// A multiple that makes sense.
+    pub(crate) fn read(&self) -> Option<f64> {
+        self.times.trim_end_matches(['x', '×']).parse().ok().filter(|t| (0.01..=100.0).contains(t))
+    }
+}
+
+pub(crate) async fn what_if(
+    State(shared): State<Arc<Shared>>,
+    fields: Result<Fields<Times>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    let Fields(times) = fields.unwrap_or_default();
+    let Some(times) = times.read() else {
+        return refuse(StatusCode::BAD_REQUEST, "times must be a number from 0.01 to 100");
+    };
+    match shared.asker.what_if(times).await {
+        Ok(Some(both)) => {
+            let both = json!({ "now": what_if_json(&both.now), "then": what_if_json(&both.then) });
+            Json(both).into_response()
+        }
+        Ok(None) => refuse(StatusCode::NOT_FOUND, "the policy of this crawl cannot foresee"),
+        Err(why) => no_answer(why),
+    }
+}
+
+/// Seeds to add.
+#[derive(Debug, Deserialize)]
+struct Seeds {
+    urls: Vec<String>,
+}
+
+/// A budget to set.
+#[derive(Debug, Deserialize)]
+struct Budget {
+    budget: String,
+}
+
+/// Reads what somebody sent as JSON.
+async fn read<T: for<'d> Deserialize<'d>>(body: axum::body::Body) -> Result<T, Response> {
+    let bytes = axum::body::to_bytes(body, MOST_BODY).await;
+    let bytes = bytes.map_err(|_| refuse(StatusCode::PAYLOAD_TOO_LARGE, "at most 1 MiB"))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| refuse(StatusCode::BAD_REQUEST, &format!("the body: {error}")))
+}
+
+pub(crate) async fn add_seeds(
+    State(shared): State<Arc<Shared>>,
+    body: axum::body::Body,
+) -> Response {
+    let seeds: Seeds = match read(body).await {
+        Ok(seeds) => seeds,
+        Err(refused) => return refused,
+    };
+    if seeds.urls.len() > MOST_SEEDS {
+        return refuse(StatusCode::BAD_REQUEST, "at most 10000 seeds at once");
+    }
+    let mut urls = Vec::with_capacity(seeds.urls.len());
+    for url in &seeds.urls {
+        match CanonicalUrl::parse(url) {
+            Ok(url) => urls.push(url),
+            Err(refused) => return refuse(StatusCode::BAD_REQUEST, &format!("`{url}`: {refused}")),
+        }
+    }
+    match shared.asker.add_seeds(urls).await {
+        Ok(count) => Json(json!({ "seeds": count })).into_response(),
+        Err(why) => no_answer(why),
+    }
+}
+
+pub(crate) async fn set_budget(
+    State(shared): State<Arc<Shared>>,
+    body: axum::body::Body,
+) -> Response {
+    let wanted: Budget = match read(body).await {
+        Ok(wanted) => wanted,
+        Err(refused) => return refused,
+    };
+    let Ok(budget) = wanted.budget.parse::<Rate>() else {
+        return refuse(StatusCode::BAD_REQUEST, "a budget reads like 5/s, 300/min or 2/h");
+    };
+    match shared.asker.set_budget(budget).await {
+        Ok(()) => Json(json!({ "budget_per_s": budget.as_per_second() })).into_response(),
+        Err(why) => no_answer(why),
+    }
+}
+
+pub(crate) async fn events(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+    let (sender, receiver) = tokio::sync::mpsc::channel(2);
+    let changes = shared.board.changes();
+    tokio::spawn(send_events(shared, changes, sender));
+    Sse::new(Receiving(receiver)).keep_alive(KeepAlive::default())
+}
+
+/// Sends an event for every change, but not too many, until the reader goes.
+async fn send_events(
+    shared: Arc<Shared>,
+    mut changes: watch::Receiver<u64>,
+    sender: tokio::sync::mpsc::Sender<Event>,
+) {
+    changes.mark_changed();
+    while changes.changed().await.is_ok() {
+        changes.borrow_and_update();
+        if let Some(figures) = shared.board.figures() {
+            let event = Event::default().event("figures").data(brief(&figures).to_string());
+            if sender.send(event).await.is_err() {
+                return;
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(EVENT_EVERY) => {}
+            () = sender.closed() => return,
+        }
+    }
+}
+
+/// What an event says.
+fn brief(figures: &Figures) -> Value {
+    let status = &figures.status;
+    json!({
+        "fetches": status.tally.all_fetches(),
+        "pages": status.pages,
+        "held": status.tally.held,
+        "price": status.price,
+        "freshness": status.freshness_probed.map(|(share, _)| share),
+        "is_running": figures.is_running,
+    })
+}
+
+struct Receiving(tokio::sync::mpsc::Receiver<Event>);
+
+impl Stream for Receiving {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|event| event.map(Ok))
+    }
+}
