@@ -1,10 +1,11 @@
 //! Hosts, their jobs, and what is to be done next.
 //!
 //! The state and what may be asked of it are here; [`choose`] says what is to be done next,
-//! [`report`] takes in how it went, [`hosts`] is what is known of each host and its server.
+//! [`report`] takes in how it went, [`hosts`] and [`pages`] hold what is known of each host and page.
 
 mod choose;
 mod hosts;
+mod pages;
 mod report;
 
 use std::cmp::Reverse;
@@ -12,10 +13,11 @@ use std::collections::BinaryHeap;
 use std::io;
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{Event, HostId, PageId, Rate, Span, Time};
+use tidewatch_core::{Event, FetchKind, HostId, PageId, Rate, Span, Time};
 use tidewatch_policy::{Policy, Standing, WhatIf, Why, saved};
 
 use self::hosts::{Host, Server, nobody};
+use self::pages::Pages;
 use crate::{Answer, HostMemo, Pacer, Politeness};
 
 /// A policy that had nothing worth fetching is asked again after this long, and after twice as long
@@ -77,8 +79,7 @@ pub struct Frontier {
     rules: Politeness,
     limits: Limits,
     pacer: Pacer,
-    /// The host of every page, by page number.
-    host_of: Vec<HostId>,
+    pages: Pages,
     hosts: Vec<Host>,
     servers: Vec<Server>,
     /// Hosts whose job waits, by when to look at it again.
@@ -107,7 +108,7 @@ impl Frontier {
             rules,
             limits,
             pacer: Pacer::new(budget, now),
-            host_of: Vec::new(),
+            pages: Pages::default(),
             hosts: Vec::new(),
             servers: Vec::new(),
             waiting: BinaryHeap::new(),
@@ -160,7 +161,7 @@ impl Frontier {
     /// How many pages each host has, by host number.
     pub fn pages_by_host(&self) -> Vec<u32> {
         let mut pages = vec![0; self.hosts.len()];
-        self.host_of.iter().for_each(|host| pages[host.index()] += 1);
+        self.pages.hosts().iter().for_each(|host| pages[host.index()] += 1);
         pages
     }
 
@@ -183,12 +184,19 @@ impl Frontier {
 
     /// The number of the next page to become known.
     pub fn next_page(&self) -> PageId {
-        PageId(self.host_of.len() as u32)
+        PageId(self.pages.len() as u32)
     }
 
     /// The host of a page.
     pub fn host_of(&self, page: PageId) -> HostId {
-        self.host_of[page.index()]
+        self.pages.host(page)
+    }
+
+    /// What a fetch of `page` is for, given what the frontier was told: whether the page is a
+    /// source, whether a source revealed it, and whether a copy is held. Ask before telling how the
+    /// fetch ended.
+    pub fn fetch_kind(&self, page: PageId) -> FetchKind {
+        self.pages.fetch_kind(page)
     }
 
     /// Counts every change that [`Frontier::next`] made to the state: when it
@@ -233,10 +241,7 @@ impl Frontier {
     /// Tells the policy something. Pages are discovered in the order of their
     /// numbers, after their host was added.
     pub fn learn(&mut self, event: &Event<'_>) {
-        if let Event::Discovered(found) = event {
-            debug_assert_eq!(found.page.index(), self.host_of.len(), "pages are numbered in order");
-            self.host_of.push(found.host);
-        }
+        self.pages.learn(event);
         self.next_look = Time::ZERO;
         self.idle_look = FIRST_IDLE_LOOK;
         self.policy.learn(event);

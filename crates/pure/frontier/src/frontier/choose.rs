@@ -66,7 +66,7 @@ impl Frontier {
             return Err(self.next_look);
         };
         self.pacer.spend(now);
-        let host = self.host_of[page.index()];
+        let host = self.pages.host(page);
         let state = &mut self.hosts[host.index()];
         debug_assert!(state.job.is_none(), "a policy chose a page of a host whose gate is closed");
         if state.job.is_some() {

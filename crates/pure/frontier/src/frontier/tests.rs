@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tidewatch_core::{Discovery, FetchKind, PageKey};
+use tidewatch_core::{Content, Discovery, FetchKind, Observation, Outcome, PageKey};
 use tidewatch_policy::registry;
 
 use super::*;
@@ -22,10 +22,11 @@ fn frontier(policy: &str, budget: f64) -> Frontier {
     Frontier::new(policy, rules(), LIMITS, Rate::per_second(budget).expect("a rate"), NOW)
 }
 
-fn discover(frontier: &mut Frontier, page: u32, host: HostId) {
-    frontier.learn(&Event::Discovered(Discovery {
+/// A page of host 0 that the operator named.
+fn named(page: u32) -> Discovery<'static> {
+    Discovery {
         page: PageId(page),
-        host,
+        host: HostId(0),
         key: PageKey(u64::from(page)),
         url: "http://a.example/",
         at: NOW,
@@ -33,7 +34,7 @@ fn discover(frontier: &mut Frontier, page: u32, host: HostId) {
         is_source: false,
         is_held: false,
         weight: 1.0,
-    }));
+    }
 }
 
 /// How the world answers: drawn by proptest.
@@ -210,7 +211,7 @@ impl World<'_> {
                 let answer = self.habits[host.index()].answer;
                 self.leave(host, at, took);
                 self.frontier.tell(Input::Left { host, answer, took, at });
-                let (kind, outcome) = (FetchKind::Frontier, came(answer));
+                let (kind, outcome) = (self.frontier.frontier.fetch_kind(page), came(answer));
                 let fetched = Fetched { page, at, kind, previous: None, outcome };
                 self.frontier.tell(Input::Fetched(fetched));
                 self.pages += 1;
@@ -358,10 +359,46 @@ fn a_slow_host_does_not_hold_up_the_others() {
 fn a_name_that_does_not_resolve_frees_its_host_and_its_allowance() {
     let mut frontier = frontier("bfs", 1.0);
     let host = frontier.add_host(HostMemo::default());
-    discover(&mut frontier, 0, host);
+    frontier.learn(&Event::Discovered(named(0)));
     assert_eq!(frontier.next(NOW), Next::Do(Command::Resolve(host)));
     frontier.given_up(host, Some((Answer::Nothing, Span::SECOND)), NOW);
     assert_eq!(frontier.activity(), (0, 0));
     assert_eq!(frontier.pacer.next(), NOW);
     assert!(frontier.memo(host).opens > NOW, "it rests before the next try");
+}
+
+/// A source, a page that it reveals, a page that this one reveals, and a copy held from the start.
+#[test]
+fn the_kind_of_a_fetch_follows_from_what_the_frontier_was_told() {
+    use FetchKind::{Frontier as First, New, Refresh, Source};
+    let mut frontier = frontier("price", 1.0);
+    frontier.add_host(HostMemo::default());
+    let from = |page, via| Discovery { via: Some(PageId(via)), ..named(page) };
+    for found in [
+        Discovery { is_source: true, ..named(0) },
+        from(1, 0),
+        from(2, 1),
+        Discovery { is_held: true, ..named(3) },
+    ] {
+        frontier.learn(&Event::Discovered(found));
+    }
+    let kinds = |frontier: &Frontier| [0, 1, 2, 3].map(|page| frontier.fetch_kind(PageId(page)));
+    assert_eq!(kinds(&frontier), [First, New, First, Refresh]);
+    let mut tell = |outcome, wanted: [FetchKind; 4]| {
+        for page in (0..4).map(PageId) {
+            let kind = frontier.fetch_kind(page);
+            let seen = Observation { page, at: NOW, kind, previous: None, outcome };
+            frontier.learn(&Event::Fetched(seen));
+        }
+        assert_eq!(kinds(&frontier), wanted, "after {outcome:?}");
+        let mut saved = Vec::new();
+        assert!(frontier.save(&mut saved).expect("memory takes everything"));
+        let policy = (registry::find("price").expect("a policy").make)(7);
+        let loaded = Frontier::load(policy, &mut &saved[..]).expect("what was just saved");
+        assert_eq!(kinds(&loaded), wanted, "saved after {outcome:?}");
+    };
+    tell(Outcome::Failed("time-out"), [First, New, First, Refresh]);
+    tell(Outcome::Fetched(Content::default()), [Source, Refresh, Refresh, Refresh]);
+    tell(Outcome::Failed("time-out"), [Source, Refresh, Refresh, Refresh]);
+    tell(Outcome::Gone, [First, New, First, First]);
 }
