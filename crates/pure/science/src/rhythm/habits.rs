@@ -98,10 +98,11 @@ impl Habits {
     }
 }
 
-/// The moment so many plain seconds after another; `None` if it never comes.
+/// The moment `wait` seconds after `from`; `None` if it is [`Time::NEVER`] or `wait` is negative or
+/// NaN.
 pub fn by_the_clock(from: Time, wait: f64) -> Option<Time> {
-    let wait = Span::from_seconds(wait).filter(|wait| *wait != Span::FOREVER)?;
-    Some(from + wait)
+    let due = from + Span::from_seconds(wait)?;
+    Some(due).filter(|due| *due != Time::NEVER)
 }
 
 #[cfg(test)]
@@ -140,6 +141,39 @@ mod tests {
             for passed in [0.0, 100.0, 1000.0] {
                 let cheap = habits.due_at_least(host, from, wait, at(evening + passed));
                 assert!(cheap.is_some() && cheap <= due, "{wait} {cheap:?} {due:?}");
+            }
+        }
+    }
+
+    /// A host with one busy hour a day, of which enough changes were seen.
+    fn busy_at_nine(host: HostId) -> Habits {
+        let mut habits = Habits::new(true);
+        for day in (0..200).map(f64::from) {
+            for (from, to) in [(0.0, 9.0), (9.0, 10.0), (10.0, 24.0)] {
+                let (from, to) = (at(24.0 * day + from), at(24.0 * day + to));
+                habits.note(host, from, to, 1e-5, Seen::Changed(to.since(from) == Span::HOUR));
+            }
+        }
+        habits
+    }
+
+    /// Whether or not a host has a rhythm, a wait of any magnitude ends at a moment or never.
+    #[test]
+    fn every_wait_ends_or_never_does() {
+        let (rhythmic, other) = (HostId(7), HostId(8));
+        let habits = busy_at_nine(rhythmic);
+        assert!(habits.rhythm(rhythmic).is_some() && habits.rhythm(other).is_none());
+        for host in [rhythmic, other] {
+            let mut last = Some(Time::ZERO);
+            for exponent in -30..=30 {
+                let wait = 10_f64.powi(exponent);
+                let due = habits.due(host, at(5000.0), wait);
+                // 2⁶⁴ microseconds are 1.8·10¹³ s.
+                assert_eq!(due.is_some(), exponent <= 13, "{wait}");
+                assert!(due.is_none() || due >= last, "{wait}: {due:?} {last:?}");
+                let early = habits.due_at_least(host, at(5000.0), wait, at(5001.0));
+                assert!(due.is_none() || early <= due, "{wait}: {early:?} {due:?}");
+                last = due;
             }
         }
     }

@@ -14,7 +14,7 @@ pub use habit::{Habit, Seen};
 pub use habits::{Habits, by_the_clock};
 pub use moment::{EARLIER, LONG_WAIT, best_moment, longest_wait};
 
-use tidewatch_math::sample::Rhythm;
+pub use tidewatch_math::sample::Rhythm;
 
 /// Λ(to) − Λ(from): the time between two moments in units of expected changes, seconds of a mean
 /// hour.

@@ -1,57 +1,79 @@
 //! When in the week is a fetch best?
 //!
-//! A copy was fetched at t₀ and will be again at T. A fetch at t between saves, to first order in the
-//! number of changes, the stale time λ·ΔΛ(t)·(T − t): the changes it catches, for as long as they would
-//! have stood wrong. On a host without rhythm fetches that are worth the price come every I, and each
-//! saves λI². With a rhythm the next is placed where it saves as much the soonest,
+//! A copy was fetched at t₀ and will be fetched again at T. One more fetch at t in between saves, to
+//! first order in the number of changes, the stale time λ·ΔΛ(t)·(T − t): the changes that it catches,
+//! times how long the copy would have been stale. On a host without rhythm, fetches that are worth
+//! the price come every I and each saves λI². With a rhythm, the next fetch goes where it saves as
+//! much at the earliest T:
 //! ```text
 //! T = min over t of  t + I²/ΔΛ(t),
 //! ```
-//! and t is where that is least. So a page that is fetched daily is fetched when its host goes to
-//! sleep, and stays fresh all night; one that is fetched many times a day, in proportion to √φ, as an
-//! even spread of what a fetch saves wants. (Counting time in expected changes instead would do it in
-//! proportion to φ, and at no particular hour.)
+//! and t is the argument of that minimum. So a page that is fetched daily is fetched when its host
+//! goes to sleep, and stays fresh all night. A page that is fetched many times a day is fetched in
+//! proportion to √φ, which equalises what each fetch saves. (Counting time in expected changes would
+//! give φ instead of √φ, and no particular hour.)
 
 use tidewatch_math::sample::{HOUR, HOURS, Rhythm, WEEK};
 
+use super::elapsed;
 use super::habit::hour_of;
 
-/// A wait longer than a week ends in the best of the hours about it, of so many.
+/// A wait longer than a week ends within half of this of its nominal end, in seconds.
 const WINDOW: f64 = WEEK;
-/// Waits beyond this, in seconds, end by so much before their time at the most.
+/// A wait longer than this, in seconds, ends at most [`EARLIER`] seconds before its nominal end.
 pub const LONG_WAIT: f64 = WINDOW;
 /// See [`LONG_WAIT`].
 pub const EARLIER: f64 = WINDOW / 2.0;
-/// Hours that are looked at, at most: a profile that sleeps for weeks is none.
+/// Hours searched at most; a host that sleeps for weeks has no weekly rhythm.
 const MOST_HOURS: usize = 6 * HOURS;
 /// Halvings that find a wait to a millionth.
 const HALVINGS: usize = 24;
+/// Moments beyond this many seconds, thirty million years, follow the clock: soon after it rounding
+/// would confuse the hours.
+const FARTHEST: f64 = 1e15;
 
-/// The best moment for a fetch that would be due so long after `from` on a host without rhythm, all in
-/// seconds. Rises with the wait; infinite for an infinite one.
+/// The best moment to fetch a page that was fetched at `from` and, on a host without rhythm, would be
+/// due `wait` later; all in seconds. Rises with `wait`, except by up to half a week where `wait`
+/// passes one week; infinite for an infinite `wait`; `from` itself for a `wait` that is NaN or not
+/// positive.
+///
+/// ```
+/// use tidewatch_science::rhythm::{Rhythm, best_moment};
+/// // A host that changes its pages from nine to five.
+/// let at_work = |hour: usize| if (9..17).contains(&(hour % 24)) { 1.0 } else { 0.0 };
+/// let office = Rhythm::new(&std::array::from_fn(at_work))?;
+/// // A page fetched at noon and due about once a day is best fetched when work ends.
+/// let (hour, day) = (3600.0, 86_400.0);
+/// assert_eq!(best_moment(&office, 12.0 * hour, day), 17.0 * hour);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn best_moment(rhythm: &Rhythm, from: f64, wait: f64) -> f64 {
-    if !(wait > 0.0 && wait.is_finite() && from.is_finite()) {
-        return if wait > 0.0 { wait } else { from };
+    if wait.is_nan() || wait <= 0.0 {
+        return from;
     }
-    let levels = rhythm.levels();
+    if from.abs() + wait >= FARTHEST {
+        return from + wait;
+    }
+    // Times are seconds after `from` from here on: a short wait would vanish beside a large `from`.
     let (mut start, last) = if wait > WINDOW {
-        (from + wait - WINDOW / 2.0, from + wait + WINDOW / 2.0)
+        (wait - WINDOW / 2.0, wait + WINDOW / 2.0)
     } else {
-        (from, f64::INFINITY)
+        (0.0, f64::INFINITY)
     };
-    let mut hour = hour_of(start);
-    let mut end = ((start / HOUR).floor() + 1.0) * HOUR;
-    let mut passed = rhythm.expected(start) - rhythm.expected(from);
-    let mut best = (f64::INFINITY, from + wait);
+    let levels = rhythm.levels();
+    let mut hour = hour_of(from + start);
+    let mut end = ((((from + start) / HOUR).floor() + 1.0) * HOUR - from).max(start);
+    let mut passed = elapsed(rhythm, from, from + start).max(0.0);
+    let mut best = (f64::INFINITY, wait);
     for _ in 0..MOST_HOURS {
         let level = levels[hour];
-        // In one hour ΔΛ grows evenly, and the least is where it is I·√φ.
+        // ΔΛ is linear within an hour, so the minimum lies where ΔΛ = I·√φ.
         let at = if level > 0.0 {
-            (start + (wait * level.sqrt() - passed) / level).clamp(start, end)
+            (start + (wait * level.sqrt() - passed) / level).max(start).min(end)
         } else {
             start
         };
-        let next = at + wait * wait / (passed + level * (at - start));
+        let next = at + wait * (wait / (passed + level * (at - start)));
         if next < best.0 {
             best = (next, at);
         }
@@ -63,10 +85,11 @@ pub fn best_moment(rhythm: &Rhythm, from: f64, wait: f64) -> f64 {
         end += HOUR;
         hour = (hour + 1) % HOURS;
     }
-    best.1
+    from + best.1
 }
 
-/// The longest wait that has its best moment by now.
+/// The longest wait after `from` whose [`best_moment`] is not after `now`, to a millionth; 0 unless
+/// `now` is after `from`.
 pub fn longest_wait(rhythm: &Rhythm, from: f64, now: f64) -> f64 {
     if !(now > from && now.is_finite()) {
         return 0.0;
@@ -184,7 +207,48 @@ mod tests {
         assert!(longest_wait(&flat, 5.0, 4.0) <= 0.0 && longest_wait(&flat, 5.0, f64::NAN) <= 0.0);
     }
 
+    /// A page with a weight so small that it is never due waits for longer than hours can be told apart.
+    #[test]
+    fn waits_beyond_all_hours_end_by_the_clock() {
+        for wait in [1e16, 1e21, 1e30, 1e155, f64::MAX] {
+            let at = best_moment(&office(0.1), 1e8, wait);
+            assert!((at / wait - 1.0).abs() < 1e-6, "{wait} {at}");
+        }
+    }
+
+    /// Rounding of times of 10⁸ s, and a wait is found to a millionth.
+    const ROUNDING: f64 = 1e-6;
+
     proptest! {
+        /// No later than an undisturbed wait and a week, no earlier than that less half a week.
+        #[test]
+        fn every_magnitude_has_its_moment(
+            ln_from in -70.0..70.0_f64, is_before in any::<bool>(), ln_wait in -70.0..70.0_f64,
+            more in 0.0..3.0_f64, night in 0.0..1.0_f64,
+        ) {
+            let from = if is_before { -ln_from.exp() } else { ln_from.exp() };
+            let (rhythm, wait) = (office(night), ln_wait.exp());
+            let moment = best_moment(&rhythm, from, wait);
+            prop_assert!(moment >= from && moment <= from + wait.max(3.0 * WEEK) + WINDOW, "{moment}");
+            prop_assert!(moment >= from + wait - wait.min(WINDOW), "{moment}");
+            let later = best_moment(&rhythm, from, wait * more.exp());
+            // The window of a long wait may hold a better hour before that of a shorter one.
+            prop_assert!(later >= moment - WINDOW && !later.is_nan(), "{moment} {later}");
+            let waited = longest_wait(&rhythm, from, from + wait);
+            prop_assert!(waited >= 0.0 && waited.is_finite(), "{waited}");
+            // Busy hours end a wait early, by less than half of it.
+            let most = 2.0 * (wait + from.abs() * f64::EPSILON) + 3.0 * WEEK;
+            prop_assert!(waited <= most, "{waited} {wait}");
+        }
+
+        /// A wait far shorter than an hour ends in proportion to the hour's intensity.
+        #[test]
+        fn short_waits_end_soon(from in 0.0..1e8_f64, ln_wait in -70.0..0.0_f64) {
+            let (rhythm, wait) = (office(0.1), ln_wait.exp());
+            let moment = best_moment(&rhythm, from, wait);
+            prop_assert!(moment <= from + 10.0 * wait + ROUNDING, "{}", moment - from);
+        }
+
         #[test]
         fn longer_waits_end_later(from in 0.0..1e8_f64, wait in 60.0..1e6_f64, more in 1.0..2.0_f64) {
             let rhythm = office(0.1);
