@@ -21,8 +21,8 @@ pub(crate) struct ServeArgs {
     /// Another name under which the server is reached; may be given more than once.
     #[arg(long = "name", value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// A proxy stands before the server and says in X-Forwarded-For who asks; else clients are told
-    /// apart by the addresses they connect from.
+    /// A reverse proxy forwards all requests and names clients in X-Forwarded-For. Only the search
+    /// page is public then; everything else needs the token.
     #[arg(long)]
     pub(crate) proxied: bool,
 }

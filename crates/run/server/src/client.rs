@@ -1,14 +1,24 @@
-//! Who asks, as far as clicks are counted.
+//! Who made a request: the client's address for click limits, and whether a proxy forwarded it.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::HeaderMap;
 
-/// Where a proxy says whom it asks for.
+/// Where a proxy names the client.
 const FORWARDED: &str = "x-forwarded-for";
+/// Headers that proxies add and browsers never send.
+const PROXY_HEADERS: [&str; 4] = ["forwarded", "via", "x-real-ip", "client-ip"];
+/// How others of them begin: `X-Forwarded-For`, `-Host`, `-Proto` and more.
+const PROXY_PREFIX: &str = "x-forwarded";
 
-/// The address of whoever asks: the other end of the connection, or behind a proxy whom the proxy
-/// names. Anybody can send that header, and a proxy adds to what was sent: its own word is the last.
+/// Whether a proxy's headers show that it forwarded the request.
+pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
+    let is_proxy = |name: &str| name.starts_with(PROXY_PREFIX) || PROXY_HEADERS.contains(&name);
+    headers.keys().any(|name| is_proxy(name.as_str()))
+}
+
+/// The client's address: the connection's other end, or behind a proxy the last one that
+/// `X-Forwarded-For` names. Earlier ones may be forged by the client; the proxy appends its own.
 pub(crate) fn address(peer: SocketAddr, headers: &HeaderMap, is_proxied: bool) -> IpAddr {
     let told = headers.get_all(FORWARDED).iter().next_back().filter(|_| is_proxied);
     let last = told.and_then(|told| told.to_str().ok()?.rsplit(',').next().map(str::trim));

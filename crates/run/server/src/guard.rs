@@ -1,4 +1,8 @@
 //! Who may do what, and what browsers may do with our answers.
+//!
+//! Access is decided by the request, and denied by default. Only a *local* request may read without
+//! the token: it came over loopback, to a server that listens on loopback alone, and no proxy
+//! forwarded it. Behind `--proxied` no request is local, whatever its headers say.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,7 +13,9 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
+use crate::client::is_forwarded;
 use crate::layout;
+use crate::net::Peer;
 use crate::routes::Access;
 use crate::shared::Shared;
 
@@ -57,28 +63,33 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Lets a request through that may do what its route does.
+/// Checks the route's [`Access`] level.
 pub(crate) async fn check_access(
     State((shared, access)): State<(Arc<Shared>, Access)>,
     request: Request,
     next: Next,
 ) -> Response {
-    if may(&shared, access, request.headers()) {
+    if is_allowed(&shared, access, &request) {
         return next.run(request).await;
     }
-    let (asks, why) = match access {
+    let (scheme, why) = match access {
+        _ if shared.token.is_none() => (
+            "Basic realm=\"Tidewatch\"",
+            "This needs a token, and the server was started without one. Start it with --token-file.",
+        ),
         Access::Change => ("Bearer", "This needs the token, as `Authorization: Bearer TOKEN`."),
-        _ => {
-            ("Basic realm=\"Tidewatch\"", "This needs the token: any name, and it as the password.")
-        }
+        _ => (
+            "Basic realm=\"Tidewatch\"",
+            "This needs the token: give any user name, and the token as the password.",
+        ),
     };
-    let mut answer = layout::message(StatusCode::UNAUTHORIZED, "Not without the token", why);
-    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(asks));
+    let mut answer = layout::message(StatusCode::UNAUTHORIZED, "Token required", why);
+    answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
     answer
 }
 
-fn may(shared: &Shared, access: Access, headers: &HeaderMap) -> bool {
-    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+fn is_allowed(shared: &Shared, access: Access, request: &Request) -> bool {
+    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let is_right = |given: Option<&str>| match (given, &shared.token) {
         (Some(given), Some(token)) => is_equal(given.as_bytes(), token.as_bytes()),
         _ => false,
@@ -86,15 +97,23 @@ fn may(shared: &Shared, access: Access, headers: &HeaderMap) -> bool {
     let bearer = given.and_then(|given| given.strip_prefix("Bearer "));
     match access {
         Access::Public => true,
-        // A browser sends a password by itself, also for a page elsewhere that makes it; what
-        // changes something takes only what no page can make a browser send.
+        // A browser sends a stored password by itself, also with a request that another site's page
+        // makes. Changes therefore take a bearer token only, which no page can make a browser send.
         Access::Change => is_right(bearer),
-        Access::Look if shared.is_loopback() => true,
+        Access::Look if is_local(shared, request) => true,
         Access::Look => {
             let basic = given.and_then(|given| given.strip_prefix("Basic ")).and_then(password);
             is_right(bearer) || is_right(basic.as_deref())
         }
     }
+}
+
+/// Whether a request was made on this machine, as far as can be proven.
+fn is_local(shared: &Shared, request: &Request) -> bool {
+    let is_from_here =
+        request.extensions().get::<Peer>().is_some_and(|Peer(peer)| peer.ip().is_loopback());
+    let is_direct = !shared.is_proxied && !is_forwarded(request.headers());
+    is_direct && is_from_here && shared.is_loopback()
 }
 
 /// Compares in a time that tells nothing about where two texts differ.

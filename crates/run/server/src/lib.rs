@@ -2,10 +2,10 @@
 //!
 //! # The life of a request
 //!
-//! [`net`] accepts a bounded number of connections and is patient for so long. [`guard`] asks before
-//! anything else whether the request names this server, so that no other site can borrow a visitor's
-//! browser to read it, and whether it may do what it wants: reading is open on loopback, everything
-//! that changes something needs the token. [`routes`] is the one table of what there is; the API's
+//! [`net`] accepts a bounded number of connections and is patient for so long. [`guard`] first checks
+//! that the request names this server, so that no other site can borrow a visitor's browser to read
+//! it. Then it checks access: local requests may read, every other request and every change needs
+//! the token, and only the search page is public. [`routes`] is the one table of what there is; the API's
 //! description is made from it.
 //!
 //! The crawl has a thread of its own that never waits for a reader. Twice a second it publishes its
@@ -53,11 +53,12 @@ use self::shared::Shared;
 /// What a server needs.
 #[derive(Default)]
 pub struct Options {
-    /// What changes something, and reading from elsewhere than this machine, needs it.
+    /// Needed for changes, and for reading by any request that is not local.
     pub token: Option<String>,
     /// Other names under which this server is reached.
     pub names: Vec<String>,
-    /// Whether a proxy stands before it, which says who asks.
+    /// A proxy forwards every request and names the client in X-Forwarded-For. No request is local
+    /// then: all but the search page needs the token.
     pub is_proxied: bool,
     /// The index and the desk for clicks, where there is an index.
     pub search: Option<(Searcher, Arc<Desk>)>,

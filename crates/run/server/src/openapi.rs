@@ -22,8 +22,9 @@ pub(crate) fn description() -> Value {
         "info": {
             "title": "Tidewatch",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Search, figures and steering of a crawl. Reading is open on loopback; \
-                            from elsewhere it needs the token, and what changes something always does.",
+            "description": "Search, figures and control of a crawl. Search is public. Reading the \
+                            rest needs the token unless the request comes from the server's own \
+                            machine without a proxy; changes always need it.",
         },
         "paths": paths,
         "components": {

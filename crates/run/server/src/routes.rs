@@ -17,9 +17,9 @@ use crate::{search_api, search_page};
 pub enum Access {
     /// Everyone: it serves searchers.
     Public,
-    /// Everyone on this machine; from elsewhere with the token.
+    /// Local requests; any other with the token.
     Look,
-    /// Whoever has the token: it changes something.
+    /// Requests with the token: the route changes something.
     Change,
 }
 

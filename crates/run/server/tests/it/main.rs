@@ -4,6 +4,7 @@
 mod access;
 mod browser;
 mod hostile;
+mod modes;
 mod searching;
 
 use std::io::{Read, Write};
