@@ -17,27 +17,36 @@
 //! and content encodings that the server chose; the headers that spoke of these
 //! are kept under an `X-Archive-` name, and the true length stands in the rest.
 //!
-//! # After a crash
+//! # After a crash, and after worse
 //!
-//! A file may end in half a record. [`Archive::open`] cuts the last file back to
-//! its last whole record, and makes its index again. What was reported as
-//! stored had been synced before, and is whole.
+//! The last file may end in half a record, which [`Archive::open`] cuts off; nothing before the
+//! last synced position is ever cut. Whatever else is wrong stays as it is and is reported:
+//! [`Findings`] names missing files, files that became shorter, and damaged ranges, and
+//! [`Findings::is_lost`] says which pages to fetch again. [`verify`] checks one record,
+//! [`check_archive`] all of them. Indexes are rebuilt from their WARC files.
 
-mod append;
+mod archive;
 mod base32;
 mod check;
 mod date;
 mod error;
+mod files;
+mod findings;
 mod grow;
 mod gzip;
-mod mend;
+mod index;
+mod open;
 mod pack;
 mod read;
+mod walk;
 
-pub use self::append::{Appended, Archive, path_of};
+pub use self::archive::{Archive, Location};
 pub use self::base32::base32;
-pub use self::check::{Verdict, check};
+pub use self::check::{Verdict, check, check_archive, is_readable, verify};
 pub use self::date::warc_date;
 pub use self::error::ArchiveError;
+pub use self::files::path_of;
+pub use self::findings::{Damage, Findings};
 pub use self::pack::{Digest, Exchange, Packed, Revisit, digest};
 pub use self::read::{Record, Records, read_at};
+pub use self::walk::{Piece, Walk};

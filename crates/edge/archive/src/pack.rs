@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use crate::base32;
 use crate::date::{cdx_date, warc_date};
 use crate::gzip::push_member;
+use crate::index::{Line, REVISIT_TYPE};
 
 /// SHA-1 of a payload.
 pub type Digest = [u8; 20];
@@ -243,27 +244,8 @@ fn stored_head(head: &[u8], body_bytes: usize) -> Vec<u8> {
 
 fn index_line(exchange: &Exchange<'_>, payload: &Digest) -> String {
     let media_type = if exchange.revisit.is_some() { REVISIT_TYPE } else { exchange.media_type };
-    let status = exchange.status.to_string();
-    let payload = format!("sha1:{}", base32(payload));
-    let date = cdx_date(exchange.unix_micros);
-    line(exchange.surt, &date, exchange.url, media_type, &status, &payload)
-}
-
-/// What an index says of a revisit in place of its media type.
-pub(crate) const REVISIT_TYPE: &str = "warc/revisit";
-
-/// A line of the index up to where the place comes.
-pub(crate) fn line(
-    surt: &str,
-    date: &str,
-    url: &str,
-    media_type: &str,
-    status: &str,
-    payload: &str,
-) -> String {
-    let fields =
-        serde_json::json!({ "url": url, "mime": media_type, "status": status, "digest": payload });
-    let fields = fields.to_string();
-    let open = fields.strip_suffix('}').unwrap_or(&fields);
-    format!("{surt} {date} {open}")
+    let payload = &format!("sha1:{}", base32(payload));
+    let date = &cdx_date(exchange.unix_micros);
+    let Exchange { surt, url, status, .. } = *exchange;
+    Line { surt, date, url, media_type, status, payload }.open()
 }

@@ -69,6 +69,7 @@ impl Record {
 }
 
 /// The records of a file, gzip or plain, in order. Ends after the first error.
+#[derive(Debug)]
 pub struct Records<R> {
     input: Counting<R>,
     is_over: bool,
@@ -197,6 +198,7 @@ fn head_line(input: &mut impl BufRead) -> Result<String, What> {
 }
 
 /// Counts what was read, so that a record's place is known.
+#[derive(Debug)]
 struct Counting<R> {
     input: R,
     offset: u64,

@@ -45,7 +45,7 @@ impl Crawl {
     fn open_archive(&self, unix_micros: i64) -> Result<Archive, CrawlError> {
         let whole = self.store.tables()?.meta(ARCHIVED)?.and_then(|bytes| mark(&bytes));
         let (dir, most) = (self.store.dir().join("archive"), self.config.archive_file_mb << 20);
-        Ok(Archive::open(&dir, most, unix_micros, whole)?)
+        Ok(Archive::open(&dir, most, unix_micros, whole)?.0)
     }
 
     /// All the parts of a crawl but its archive, its frontier still empty.

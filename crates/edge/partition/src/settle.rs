@@ -1,6 +1,6 @@
 //! From reports to what the frontier hears and what the store keeps.
 
-use tidewatch_archive::{Appended, Packed};
+use tidewatch_archive::{Location, Packed};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{FetchKind, HostId, LinkSeen, PageId, Span, Time};
 use tidewatch_frontier::hygiene;
@@ -162,7 +162,7 @@ impl Crawl {
 
     fn keep(&mut self, packed: &Packed, unix_micros: i64) -> Option<Place> {
         self.tally.archive_bytes += packed.len() as u64;
-        let Appended { file, offset, bytes } = self.archive.as_mut()?.append(packed, unix_micros);
+        let Location { file, offset, bytes } = self.archive.as_mut()?.append(packed, unix_micros);
         Some(Place { file, offset, bytes })
     }
 

@@ -1,12 +1,14 @@
 //! Archives written, broken, mended and read.
 #![allow(clippy::unwrap_used)]
 
+mod damage;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tidewatch_archive::{
-    Appended, Archive, Exchange, Packed, Records, Revisit, check, digest, read_at,
+    Archive, Exchange, Location, Packed, Records, Revisit, check, digest, read_at,
 };
 
 const MORNING: i64 = 1_794_821_400_000_000;
@@ -34,7 +36,7 @@ fn packed(body: &[u8]) -> Packed {
     Packed::new(&exchange("https://a.example/", "https://(example,a,)/", body), 6)
 }
 
-fn write(archive: &mut Archive, packed: &Packed) -> Appended {
+fn write(archive: &mut Archive, packed: &Packed) -> Location {
     let place = archive.append(packed, MORNING);
     archive.flush().unwrap();
     place
@@ -47,7 +49,7 @@ fn only_file(dir: &Path) -> PathBuf {
 #[test]
 fn a_response_is_read_back_as_it_was_with_its_decoded_length() {
     let dir = tempfile::tempdir().unwrap();
-    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
+    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
     let first = write(&mut archive, &packed(b"<p>one"));
     let second = write(&mut archive, &packed(b"<p>two"));
     assert!(second.offset > first.offset);
@@ -67,7 +69,7 @@ fn a_response_is_read_back_as_it_was_with_its_decoded_length() {
 #[test]
 fn the_index_points_at_the_record() {
     let dir = tempfile::tempdir().unwrap();
-    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
+    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
     let place = write(&mut archive, &packed(b"<p>one"));
     let index = fs::read_to_string(dir.path().join("tidewatch-00001.cdxj")).unwrap();
     let json = index.strip_prefix("https://(example,a,)/ 20261116093000 ").unwrap();
@@ -88,7 +90,7 @@ fn a_body_seen_before_is_named_and_not_written_again() {
     let again =
         Exchange { revisit: Some(earlier), ..exchange(url, "https://(example,a,)/", &body) };
     let dir = tempfile::tempdir().unwrap();
-    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
+    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
     let place = write(&mut archive, &Packed::new(&again, 6));
     let record = read_at(&archive.path(1), place.offset).unwrap();
     assert_eq!(record.kind(), "revisit");
@@ -101,12 +103,12 @@ fn a_body_seen_before_is_named_and_not_written_again() {
 #[test]
 fn a_file_that_is_large_enough_is_followed_by_the_next() {
     let dir = tempfile::tempdir().unwrap();
-    let mut archive = Archive::open(dir.path(), 2_000, MORNING, None).unwrap();
+    let mut archive = Archive::open(dir.path(), 2_000, MORNING, None).unwrap().0;
     let files: Vec<u32> = (0..20).map(|_| write(&mut archive, &packed(b"<p>one")).file).collect();
     assert!(files.last() > Some(&3), "{files:?}");
     let (last, _) = archive.end();
     drop(archive);
-    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
+    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
     assert_eq!(write(&mut archive, &packed(b"<p>one")).file, last, "it goes on");
     let index = fs::read_to_string(dir.path().join("tidewatch-00001.cdxj")).unwrap();
     assert!(index.lines().is_sorted());
@@ -120,7 +122,7 @@ proptest! {
     #[test]
     fn a_torn_tail_is_cut_to_the_last_whole_record(cut in 0usize..4_000, garbage in prop::collection::vec(any::<u8>(), 0..40)) {
         let dir = tempfile::tempdir().unwrap();
-        let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
+        let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
         let mut ends = vec![None];
         for number in 0..5 {
             write(&mut archive, &packed(format!("<p>{number}").as_bytes()));
@@ -135,7 +137,7 @@ proptest! {
         // What was synced is there after a crash, and need not be read again.
         let is_there = |end: &&Option<(u32, u64)>| end.is_none_or(|(_, end)| end <= cut as u64);
         let synced = *ends.iter().rfind(is_there).unwrap();
-        let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, synced).unwrap();
+        let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, synced).unwrap().0;
         write(&mut archive, &packed(b"<p>after"));
         let verdict = check(&path).unwrap();
         prop_assert!(verdict.is_good(), "{:?}", verdict.faults);

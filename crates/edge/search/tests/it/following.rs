@@ -23,7 +23,7 @@ impl Crawl {
     fn new(dir: &Path) -> Crawl {
         let memory = Memory { cache: 1 << 20, sieve: 1 << 20 };
         let mut store = Store::open(dir, memory).unwrap();
-        let archive = Archive::open(&dir.join("archive"), 1 << 20, EPOCH, None).unwrap();
+        let archive = Archive::open(&dir.join("archive"), 1 << 20, EPOCH, None).unwrap().0;
         let mut batch = Batch::default();
         let origin = "https://a.example".to_owned();
         store.add_host(HostRow { origin, robots: None, absent: None }, &mut batch);
