@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use thiserror::Error;
+use tidewatch_core::Reason;
 use tidewatch_core::url::UrlRefused;
 
 use crate::address::Special;
@@ -126,28 +127,28 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A short name to count by.
-    pub fn reason(&self) -> &'static str {
+    /// The reason to count it under.
+    pub fn reason(&self) -> Reason {
         match self {
-            Self::BlockedAddress { .. } => "blocked-address",
-            Self::NoAddress { .. } => "no-address",
-            Self::Dns { .. } => "dns",
-            Self::ConnectTimeout { .. } => "connect-timeout",
-            Self::Connect { .. } => "connect",
-            Self::Proxy { .. } => "proxy",
-            Self::Tls { .. } => "tls",
-            Self::Protocol { .. } => "protocol",
-            Self::HeadTooLarge => "head-too-large",
-            Self::IdleTimeout { .. } => "idle-timeout",
-            Self::TotalTimeout { .. } => "total-timeout",
-            Self::TooSlow { .. } => "too-slow",
-            Self::Incomplete => "incomplete",
-            Self::TooManyEncodings { .. } => "too-many-encodings",
-            Self::UnknownEncoding { .. } => "unknown-encoding",
-            Self::BadEncoding { .. } => "bad-encoding",
-            Self::TooManyRedirects { .. } => "too-many-redirects",
-            Self::RedirectWithoutLocation => "redirect-without-location",
-            Self::RedirectRefused(_) => "redirect-refused",
+            Self::BlockedAddress { .. } => Reason::BlockedAddress,
+            Self::NoAddress { .. } => Reason::NoAddress,
+            Self::Dns { .. } => Reason::Dns,
+            Self::ConnectTimeout { .. } => Reason::ConnectTimeout,
+            Self::Connect { .. } => Reason::Connect,
+            Self::Proxy { .. } => Reason::Proxy,
+            Self::Tls { .. } => Reason::Tls,
+            Self::Protocol { .. } => Reason::Protocol,
+            Self::HeadTooLarge => Reason::HeadTooLarge,
+            Self::IdleTimeout { .. } => Reason::IdleTimeout,
+            Self::TotalTimeout { .. } => Reason::TotalTimeout,
+            Self::TooSlow { .. } => Reason::TooSlow,
+            Self::Incomplete => Reason::Incomplete,
+            Self::TooManyEncodings { .. } => Reason::TooManyEncodings,
+            Self::UnknownEncoding { .. } => Reason::UnknownEncoding,
+            Self::BadEncoding { .. } => Reason::BadEncoding,
+            Self::TooManyRedirects { .. } => Reason::TooManyRedirects,
+            Self::RedirectWithoutLocation => Reason::RedirectWithoutLocation,
+            Self::RedirectRefused(_) => Reason::RedirectRefused,
         }
     }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use hyper::HeaderMap;
+use tidewatch_core::Reason;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_parse::date;
 
@@ -68,13 +69,18 @@ pub enum End {
 }
 
 impl End {
-    /// A short name to count by.
-    pub fn reason(&self) -> &'static str {
+    /// Why there is no answer to keep; `None` if there is one.
+    pub fn reason(&self) -> Option<Reason> {
         match self {
-            Self::Answered => "answered",
-            Self::Redirect(_) => "redirect",
-            Self::Failed(failure) => failure.reason(),
+            Self::Answered => None,
+            Self::Redirect(_) => Some(Reason::Redirect),
+            Self::Failed(failure) => Some(failure.reason()),
         }
+    }
+
+    /// The name of that reason, `answered` if there is an answer.
+    pub fn name(&self) -> &'static str {
+        self.reason().map_or("answered", Reason::name)
     }
 }
 

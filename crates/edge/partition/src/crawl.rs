@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tidewatch_archive::{Archive, ArchiveError};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{FetchKind, HostId, PageId, Time};
+use tidewatch_core::{DropReason, FetchKind, HostId, PageId, Reason, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input, Names};
 use tidewatch_frontier::{Command, Frontier, Next, ServerId};
 use tidewatch_robots::Robots;
@@ -28,7 +28,7 @@ use tidewatch_store::{Absent, Batch, CopyRow, HostRow, PageRow, Store, StoreErro
 
 use crate::tally::Tally;
 use crate::work::{Held, Job};
-use crate::{Config, reason, snapshot};
+use crate::{Config, snapshot};
 
 /// Under which name the store keeps how far the archive is known to be whole.
 pub(crate) const ARCHIVED: &str = "archived";
@@ -155,10 +155,6 @@ impl Names for Url<'_> {
     fn next_url(&mut self) -> String {
         self.0.to_owned()
     }
-
-    fn reason(&self, number: u16) -> &'static str {
-        reason::name(number)
-    }
 }
 
 impl Crawl {
@@ -265,7 +261,7 @@ impl Crawl {
     ) -> Result<Option<Job>, CrawlError> {
         let row = self.page_row(page)?;
         if !self.allows(host, &row.path)? {
-            self.tally.drop("disallowed");
+            self.tally.drop(DropReason::Disallowed);
             self.tell(Input::GivenUp { host, answer: None, at: now }, "")?;
             // As good as gone: its rules may change, and what was held is asked for again some day.
             self.tell_outcome(page, Told::Gone, now)?;
@@ -312,7 +308,7 @@ impl Crawl {
     pub(crate) fn tell_failed(
         &mut self,
         page: PageId,
-        reason: u16,
+        reason: Reason,
         now: Time,
     ) -> Result<(), CrawlError> {
         self.tell_outcome(page, Told::Failed(reason), now)

@@ -10,7 +10,7 @@
 //! that it is gone.
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{HostId, PageId, Time};
+use tidewatch_core::{DropReason, HostId, PageId, Time};
 use tidewatch_frontier::tape::Came as Told;
 use tidewatch_store::{Absent, HostRow, PageRow, StoreError, TwinKey};
 use xxhash_rust::xxh3::xxh3_64;
@@ -84,11 +84,11 @@ impl Crawl {
         row: &PageRow,
         content: &Content,
         is_held: bool,
-    ) -> Result<Option<&'static str>, CrawlError> {
+    ) -> Result<Option<DropReason>, CrawlError> {
         // A host may show its front page for whatever it does not have.
         let is_front = row.depth == 0 || row.path == "/";
         if !is_front && self.is_soft_404(row.host, content) {
-            return Ok(Some("soft-404"));
+            return Ok(Some(DropReason::Soft404));
         }
         let is_judged = self.config.drop_duplicates && !row.is_source && !is_held;
         let Some(&hash) = content.sketch.first().filter(|_| is_judged) else { return Ok(None) };
@@ -104,8 +104,8 @@ impl Crawl {
             return Ok(None);
         };
         Ok(match other {
-            copy if copy.identity == content.identity => Some("duplicate"),
-            copy if is_near(&copy.sketch, &content.sketch) => Some("near-duplicate"),
+            copy if copy.identity == content.identity => Some(DropReason::Duplicate),
+            copy if is_near(&copy.sketch, &content.sketch) => Some(DropReason::NearDuplicate),
             _ => None,
         })
     }

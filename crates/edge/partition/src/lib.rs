@@ -9,7 +9,6 @@ mod net;
 mod open;
 mod operate;
 mod read;
-mod reason;
 mod run;
 mod settle;
 mod snapshot;

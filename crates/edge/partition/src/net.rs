@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidewatch_archive::{Digest, Exchange, Packed, Revisit, digest};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{HostId, Span};
+use tidewatch_core::{HostId, Reason, Span};
 use tidewatch_fetch::{
     AddressPolicy, BadHosts, Dns, End, Failure, Fetched, Fetcher, Hop, Hosts, Proxy, Purpose,
     Request, Resolve, Response, Validators,
@@ -119,7 +119,7 @@ impl Net {
         // The least address stands for all, so that names of one server meet.
         let found = found.map_err(|failure| failure.reason());
         let found = found.and_then(|all| {
-            all.into_iter().min().map(|address| (address, ADDRESS_HOLDS)).ok_or("no-address")
+            all.into_iter().min().map(|address| (address, ADDRESS_HOLDS)).ok_or(Reason::NoAddress)
         });
         Report::Resolved { host, found, took: span(began.elapsed()) }
     }
@@ -133,7 +133,7 @@ impl Net {
             (End::Answered, Some(response)) => Ok((response.status, response.body.clone())),
             // RFC 9309 §2.3.1.2: as if there were none.
             (End::Failed(Failure::TooManyRedirects { .. }), _) => Ok((404, Vec::new())),
-            (end, _) => Err(end.reason()),
+            (end, _) => Err(end.reason().unwrap_or(Reason::Incomplete)),
         };
         Report::Robots { host, found, retry_after, took }
     }
@@ -155,7 +155,7 @@ impl Net {
         fetched: &Fetched,
     ) -> (Came, Option<Packed>) {
         let Some(hop) = fetched.hops.last() else {
-            return (Came::Nothing(fetched.end.reason()), None);
+            return (Came::Nothing(fetched.end.reason().unwrap_or(Reason::Incomplete)), None);
         };
         let digest = hop.response.as_ref().map_or_else(Digest::default, |r| digest(&r.body));
         let came = self.came(url, &fetched.end, hop, digest);
@@ -167,7 +167,7 @@ impl Net {
     fn came(&self, url: &CanonicalUrl, end: &End, hop: &Hop, digest: Digest) -> Came {
         let response = match (end, &hop.response) {
             (End::Failed(failure), _) => return Came::Nothing(failure.reason()),
-            (_, None) => return Came::Nothing("incomplete"),
+            (_, None) => return Came::Nothing(Reason::Incomplete),
             (End::Redirect(to), Some(response)) => {
                 let for_good = matches!(response.status, 301 | 308);
                 return Came::Moved { to: to.clone(), for_good };
@@ -181,9 +181,9 @@ impl Net {
             200..=299 => Came::Content(Box::new(read(url, response, digest, &self.agent))),
             304 => Came::Same,
             404 | 410 => Came::Gone,
-            401 | 403 | 451 => Came::Refused("forbidden"),
-            500.. => Came::Refused("server-error"),
-            _ => Came::Refused("client-error"),
+            401 | 403 | 451 => Came::Refused(Reason::Forbidden),
+            500.. => Came::Refused(Reason::ServerError),
+            _ => Came::Refused(Reason::ClientError),
         }
     }
 

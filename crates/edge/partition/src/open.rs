@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tidewatch_archive::{Archive, warc_date};
-use tidewatch_core::{PageId, Rate, Time};
+use tidewatch_core::{PageId, Rate, Reason, Time};
 use tidewatch_frontier::tape::{Input, Names};
 use tidewatch_frontier::{Frontier, Limits, Politeness};
 use tidewatch_policy::{Policy, registry};
@@ -14,7 +14,7 @@ use tidewatch_store::{Batch, HostRow, Memory, PageRow, Store, StoreError};
 
 use crate::crawl::{ARCHIVED, Crawl, CrawlError, Host};
 use crate::tally::Tally;
-use crate::{Config, reason, snapshot};
+use crate::{Config, snapshot};
 
 /// What a replay went through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Crawl {
         self.tally.restore(&self.store)?;
         let lost: Vec<PageId> = self.frontier.under_way().collect();
         for page in lost {
-            self.tell_failed(page, reason::number("interrupted"), now)?;
+            self.tell_failed(page, Reason::Interrupted, now)?;
         }
         let (politeness, limits) = (self.config.politeness, self.config.limits);
         self.tell(Input::Rules { politeness, limits }, "")?;
@@ -217,9 +217,5 @@ impl Names for StoredUrls<'_> {
                 String::new()
             }
         }
-    }
-
-    fn reason(&self, number: u16) -> &'static str {
-        reason::name(number)
     }
 }

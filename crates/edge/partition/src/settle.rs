@@ -2,7 +2,7 @@
 
 use tidewatch_archive::{Location, Packed};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{FetchKind, HostId, LinkSeen, PageId, Span, Time};
+use tidewatch_core::{DropReason, FetchKind, HostId, LinkSeen, PageId, Reason, Span, Time};
 use tidewatch_frontier::hygiene;
 use tidewatch_frontier::tape::{Came as Told, Fetched, Input};
 use tidewatch_frontier::{Answer, RobotsRead};
@@ -11,8 +11,7 @@ use tidewatch_store::{CopyRow, HostRow, PageRow, Place, RobotsRow};
 
 use crate::crawl::{Crawl, CrawlError, Found};
 use crate::hygiene::is_probe;
-use crate::reason;
-use crate::work::{Came, Content, Reason, Report};
+use crate::work::{Came, Content, Report};
 
 /// How long a robots.txt is taken at its word (RFC 9309 §2.4).
 const ROBOTS_HOLD: Span = Span::DAY;
@@ -107,7 +106,7 @@ impl Crawl {
         let answer = overloaded(status).map_or(Answer::Usual, |_| Answer::Overloaded(retry_after));
         let robots = Robots::of_response(status, &body, &self.config.agent);
         if robots.is_unreachable() {
-            return self.without_robots(host, (answer, took), "robots-unreachable", now);
+            return self.without_robots(host, (answer, took), Reason::RobotsUnreachable, now);
         }
         let delay = robots.crawl_delay().map_or(Span::ZERO, |delay| {
             Span::from_micros(u64::try_from(delay.as_micros()).unwrap_or(u64::MAX))
@@ -146,7 +145,7 @@ impl Crawl {
         self.tally.count(why);
         let page = self.frontier.job_of(host);
         self.tell(Input::GivenUp { host, answer: Some(answer), at: now }, "")?;
-        page.map_or(Ok(()), |page| self.tell_failed(page, reason::number(why), now))
+        page.map_or(Ok(()), |page| self.tell_failed(page, why, now))
     }
 
     /// Sitemaps are sources: pages that are watched for links.
@@ -206,18 +205,18 @@ impl Crawl {
                     return Ok(Settled::Held(page));
                 }
                 // The server answered 304 to a question that was not asked.
-                self.tally.count("client-error");
-                self.tell_failed(page, reason::number("client-error"), now)?;
+                self.tally.count(Reason::ClientError);
+                self.tell_failed(page, Reason::ClientError, now)?;
             }
             Came::Moved { to, for_good } => return self.follow(&before, &to, for_good, now),
             Came::Gone => {
-                self.tally.count("gone");
+                self.tally.count(Reason::Gone);
                 self.leave_out(page, now)?;
                 return Ok(Settled::Gone(page));
             }
             Came::Overloaded(why, _) | Came::Refused(why) | Came::Nothing(why) => {
                 self.tally.count(why);
-                self.tell_outcome(page, failed(why), now)?;
+                self.tell_outcome(page, Told::Failed(why), now)?;
             }
         }
         Ok(Settled::Nothing)
@@ -234,20 +233,20 @@ impl Crawl {
         let Before { page, ref row, .. } = *from;
         let hops = row.hops.saturating_add(1);
         if usize::from(hops) > self.config.fetch.redirects {
-            self.tally.count("too-many-redirects");
-            self.tell_outcome(page, failed("too-many-redirects"), now)?;
+            self.tally.count(Reason::TooManyRedirects);
+            self.tell_outcome(page, Told::Failed(Reason::TooManyRedirects), now)?;
             return Ok(Settled::Nothing);
         }
         // Counted like a link too, as is whatever leads away from the seeds.
         let depth = row.depth.saturating_add(1);
         let found = Found { via: row.via, depth, hops, is_source: row.is_source, weight: 1.0 };
         self.link(to, found, now)?;
-        self.tally.count("redirect");
+        self.tally.count(Reason::Redirect);
         if for_good {
             self.leave_out(page, now)?;
             return Ok(Settled::Gone(page));
         }
-        self.tell_outcome(page, failed("redirect"), now)?;
+        self.tell_outcome(page, Told::Failed(Reason::Redirect), now)?;
         Ok(Settled::Nothing)
     }
 
@@ -379,16 +378,16 @@ impl Crawl {
     /// Whether a URL may become a page; what is dropped is counted.
     fn may_know(&mut self, url: &CanonicalUrl, depth: u16) -> bool {
         if !self.config.leave_seed_hosts && !self.seed_hosts.contains(url.host()) {
-            self.tally.drop("other-host");
+            self.tally.drop(DropReason::OtherHost);
             return false;
         }
         let host = self.store.host_of(url.origin());
         if host.is_some_and(|host| self.is_known_to_forbid(host, url.path_and_query())) {
-            self.tally.drop("disallowed");
+            self.tally.drop(DropReason::Disallowed);
             return false;
         }
         if self.store.pages() >= self.config.most_pages() {
-            self.tally.drop("memory-full");
+            self.tally.drop(DropReason::MemoryFull);
             return false;
         }
         let host_pages = host.map_or(0, |host| self.hosts[host.index()].pages);
@@ -396,22 +395,18 @@ impl Crawl {
         match self.config.tolerance.judge(url, found) {
             Ok(()) => true,
             Err(dropped) => {
-                self.tally.drop(dropped.name());
+                self.tally.drop(dropped);
                 false
             }
         }
     }
 }
 
-fn failed(why: Reason) -> Told {
-    Told::Failed(reason::number(why))
-}
-
 /// The name of a status that asks for fewer requests.
 pub(crate) fn overloaded(status: u16) -> Option<Reason> {
     match status {
-        429 => Some("too-many-requests"),
-        503 => Some("unavailable"),
+        429 => Some(Reason::TooManyRequests),
+        503 => Some(Reason::Unavailable),
         _ => None,
     }
 }

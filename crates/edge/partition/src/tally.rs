@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::FetchKind;
+use tidewatch_core::{DropReason, FetchKind, Reason};
 use tidewatch_store::{Batch, Store, StoreError};
 
 /// Under which name the store keeps the counts.
@@ -18,9 +18,9 @@ pub struct Tally {
     /// Answers, by status.
     pub statuses: BTreeMap<u16, u64>,
     /// Requests and pages that came to nothing, by reason.
-    pub reasons: BTreeMap<String, u64>,
+    pub reasons: BTreeMap<Reason, u64>,
     /// Addresses and pages that were left out of the crawl, by reason.
-    pub dropped: BTreeMap<String, u64>,
+    pub dropped: BTreeMap<DropReason, u64>,
     /// Requests for robots.txt.
     pub robots: u64,
     /// Pages with a copy.
@@ -39,8 +39,8 @@ pub struct Tally {
 
 impl Tally {
     /// Counts something left out of the crawl.
-    pub fn drop(&mut self, reason: &str) {
-        *self.dropped.entry(reason.to_owned()).or_default() += 1;
+    pub(crate) fn drop(&mut self, reason: DropReason) {
+        *self.dropped.entry(reason).or_default() += 1;
     }
 
     /// Estimated share of time that a copy is up to date; `None` before any was checked.
@@ -61,8 +61,8 @@ impl Tally {
     }
 
     /// Counts a reason.
-    pub fn count(&mut self, reason: &str) {
-        *self.reasons.entry(reason.to_owned()).or_default() += 1;
+    pub(crate) fn count(&mut self, reason: Reason) {
+        *self.reasons.entry(reason).or_default() += 1;
     }
 
     pub(crate) fn count_fetch(&mut self, kind: FetchKind) {

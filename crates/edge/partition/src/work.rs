@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use tidewatch_archive::{Digest, Packed};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{HostId, PageId, Span};
+use tidewatch_core::{HostId, PageId, Reason, Span};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -53,9 +53,6 @@ pub struct Held {
     /// When it was fetched, in microseconds of Unix time.
     pub unix_micros: i64,
 }
-
-/// Why something did not work, by name.
-pub type Reason = &'static str;
 
 /// What came of a job, and how long its request took.
 #[derive(Debug)]

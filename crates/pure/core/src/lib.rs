@@ -5,6 +5,7 @@
 
 pub mod ids;
 pub mod observation;
+pub mod reason;
 pub mod record;
 pub mod sketch;
 pub mod time;
@@ -15,5 +16,6 @@ pub use observation::{
     Asked, Content, Discovery, Event, FetchKind, Interest, InterestKind, LinkSeen, Observation,
     Outcome, Signal,
 };
+pub use reason::{DropReason, Reason};
 pub use record::{CurveFamily, PageFlags, PageRecord};
 pub use time::{Rate, Span, Time};

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HostId, PageId, PageKey, Rate, Span, Time};
+use crate::{HostId, PageId, PageKey, Rate, Reason, Span, Time};
 
 /// What a fetch was for. One budget pays for all four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -76,8 +76,8 @@ pub enum Outcome<'a> {
     Fetched(Content<'a>),
     /// The page is gone for good (404, 410).
     Gone,
-    /// Nothing can be said about the page (time-out, server error); the reason's name.
-    Failed(&'static str),
+    /// Nothing can be said about the page, such as after a time-out or a server error.
+    Failed(Reason),
 }
 
 /// What a successful fetch showed.

@@ -4,8 +4,7 @@
 //! number; what is dropped is counted under its reason, never silently. The
 //! canonical form has already taken session and tracking parameters away.
 
-use std::fmt;
-
+use tidewatch_core::DropReason;
 use tidewatch_core::url::CanonicalUrl;
 
 /// What an operator tolerates in an address.
@@ -38,53 +37,6 @@ impl Default for Tolerance {
     }
 }
 
-/// Why an address was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Dropped {
-    /// Too many path segments.
-    DeepPath,
-    /// A path segment stands in the path too often: a relative link gone wrong.
-    RepeatedSegment,
-    /// Too many query parameters: a search form's combinations.
-    ManyParameters,
-    /// Too many links away from any seed.
-    FarFromSeed,
-    /// The host has as many pages as it may.
-    HostFull,
-    /// A calendar that goes on for ever.
-    Calendar,
-}
-
-impl Dropped {
-    /// Every reason.
-    pub const ALL: [Dropped; 6] = [
-        Dropped::DeepPath,
-        Dropped::RepeatedSegment,
-        Dropped::ManyParameters,
-        Dropped::FarFromSeed,
-        Dropped::HostFull,
-        Dropped::Calendar,
-    ];
-
-    /// The name that counters and logs use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dropped::DeepPath => "deep-path",
-            Dropped::RepeatedSegment => "repeated-segment",
-            Dropped::ManyParameters => "many-parameters",
-            Dropped::FarFromSeed => "far-from-seed",
-            Dropped::HostFull => "host-full",
-            Dropped::Calendar => "calendar",
-        }
-    }
-}
-
-impl fmt::Display for Dropped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// Where an address was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -98,30 +50,30 @@ pub struct Found {
 
 impl Tolerance {
     /// Whether the address may become a page.
-    pub fn judge(&self, url: &CanonicalUrl, found: Found) -> Result<(), Dropped> {
+    pub fn judge(&self, url: &CanonicalUrl, found: Found) -> Result<(), DropReason> {
         if found.depth > self.depth {
-            return Err(Dropped::FarFromSeed);
+            return Err(DropReason::FarFromSeed);
         }
         if found.host_pages >= self.pages_per_host {
-            return Err(Dropped::HostFull);
+            return Err(DropReason::HostFull);
         }
         self.judge_path(url.path())?;
         if url.query().is_some_and(|query| query.split('&').count() > self.parameters) {
-            return Err(Dropped::ManyParameters);
+            return Err(DropReason::ManyParameters);
         }
         if self.is_endless_calendar(url, found.year) {
-            return Err(Dropped::Calendar);
+            return Err(DropReason::Calendar);
         }
         Ok(())
     }
 
-    fn judge_path(&self, path: &str) -> Result<(), Dropped> {
+    fn judge_path(&self, path: &str) -> Result<(), DropReason> {
         let segments = || path.split('/').filter(|segment| !segment.is_empty());
         if segments().count() > self.segments {
-            return Err(Dropped::DeepPath);
+            return Err(DropReason::DeepPath);
         }
         let is_repeated = |segment| segments().filter(|&s| s == segment).count() > self.repeats;
-        if segments().any(is_repeated) { Err(Dropped::RepeatedSegment) } else { Ok(()) }
+        if segments().any(is_repeated) { Err(DropReason::RepeatedSegment) } else { Ok(()) }
     }
 
     /// A year and a month, side by side, far from today: `/2093/04/`,
@@ -165,7 +117,7 @@ mod tests {
 
     const HERE: Found = Found { depth: 1, host_pages: 10, year: 2026 };
 
-    fn judge(url: &str) -> Result<(), Dropped> {
+    fn judge(url: &str) -> Result<(), DropReason> {
         let url = CanonicalUrl::parse(url).expect("a good URL");
         Tolerance::default().judge(&url, HERE)
     }
@@ -194,12 +146,12 @@ mod tests {
             (0..20).map(|n| format!("k{n}={n}")).collect::<Vec<_>>().join("&")
         );
         for (url, reason) in [
-            (deep.as_str(), Dropped::DeepPath),
-            (wide.as_str(), Dropped::ManyParameters),
-            ("https://a.example/en/en/en/en/x", Dropped::RepeatedSegment),
-            ("https://a.example/events/2093/04/", Dropped::Calendar),
-            ("https://a.example/cal?year=2093&month=4", Dropped::Calendar),
-            ("https://a.example/cal?month=1901-04", Dropped::Calendar),
+            (deep.as_str(), DropReason::DeepPath),
+            (wide.as_str(), DropReason::ManyParameters),
+            ("https://a.example/en/en/en/en/x", DropReason::RepeatedSegment),
+            ("https://a.example/events/2093/04/", DropReason::Calendar),
+            ("https://a.example/cal?year=2093&month=4", DropReason::Calendar),
+            ("https://a.example/cal?month=1901-04", DropReason::Calendar),
         ] {
             assert_eq!(judge(url), Err(reason), "{url}");
         }
@@ -210,8 +162,8 @@ mod tests {
         let url = CanonicalUrl::parse("https://a.example/").expect("a good URL");
         let rules = Tolerance::default();
         let far = Found { depth: rules.depth + 1, ..HERE };
-        assert_eq!(rules.judge(&url, far), Err(Dropped::FarFromSeed));
+        assert_eq!(rules.judge(&url, far), Err(DropReason::FarFromSeed));
         let full = Found { host_pages: rules.pages_per_host, ..HERE };
-        assert_eq!(rules.judge(&url, full), Err(Dropped::HostFull));
+        assert_eq!(rules.judge(&url, full), Err(DropReason::HostFull));
     }
 }

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{
     Asked, Content, Discovery, Event, FetchKind, HostId, Interest, LinkSeen, Observation, Outcome,
-    PageId, PageKey, Rate, Signal, Span, Time,
+    PageId, PageKey, Rate, Reason, Signal, Span, Time,
 };
 
 use crate::{Answer, Command, Frontier, HostMemo, Limits, Next, Politeness, RobotsRead, ServerId};
@@ -167,8 +167,8 @@ pub enum Came {
     },
     /// Nothing, for good.
     Gone,
-    /// Nothing that tells; the reason's number in the caller's list.
-    Failed(u16),
+    /// Nothing can be said about the page.
+    Failed(Reason),
 }
 
 /// A tape that this frontier could not have played.
@@ -183,12 +183,10 @@ pub struct Diverged {
     now: Option<Command>,
 }
 
-/// What a tape leaves out: addresses and names of reasons.
+/// What a tape leaves out: the URLs of pages.
 pub trait Names {
     /// The address of the next page on the tape.
     fn next_url(&mut self) -> String;
-    /// The name of a reason.
-    fn reason(&self, number: u16) -> &'static str;
 }
 
 impl Input {
@@ -237,7 +235,7 @@ impl Frontier {
                     weight,
                 }));
             }
-            Input::Fetched(ref fetched) => self.learn_fetched(fetched, names),
+            Input::Fetched(ref fetched) => self.learn_fetched(fetched),
             Input::Log(ref log) => self.learn(&Event::Log(log)),
             Input::Queries(ref queries) => {
                 let asked: Vec<Asked<'_>> = queries.iter().map(Query::asked).collect();
@@ -261,7 +259,7 @@ impl Frontier {
         Ok(())
     }
 
-    fn learn_fetched(&mut self, fetched: &Fetched, names: &dyn Names) {
+    fn learn_fetched(&mut self, fetched: &Fetched) {
         let words: Vec<&str>;
         let outcome = match &fetched.outcome {
             Came::Content { changed, last_modified, sketch, links, anchors } => {
@@ -275,7 +273,7 @@ impl Frontier {
                 })
             }
             Came::Gone => Outcome::Gone,
-            Came::Failed(number) => Outcome::Failed(names.reason(*number)),
+            Came::Failed(reason) => Outcome::Failed(*reason),
         };
         let Fetched { page, at, kind, previous, .. } = *fetched;
         self.learn(&Event::Fetched(Observation { page, at, kind, previous, outcome }));

@@ -101,7 +101,7 @@ impl Answer {
                 End::Redirect(_) => "redirect",
                 End::Failed(_) => "failed",
             },
-            reason: fetched.end.reason(),
+            reason: fetched.end.name(),
             why: fetched.failure().map(ToString::to_string),
             status: status(last),
             media_type: response.map(tidewatch_fetch::Response::media_type),

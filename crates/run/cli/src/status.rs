@@ -75,10 +75,10 @@ pub(crate) fn table(status: &Status) -> Table {
         row(&format!("answers {status}"), *count, String::new());
     }
     for (reason, count) in &tally.reasons {
-        row("failed", *count, reason.clone());
+        row("failed", *count, reason.to_string());
     }
     for (reason, count) in &tally.dropped {
-        row("dropped", *count, reason.clone());
+        row("dropped", *count, reason.to_string());
     }
     table
 }

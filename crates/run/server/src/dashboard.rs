@@ -77,9 +77,7 @@ fn overview_of(figures: &Figures, history: &History) -> Markup {
 
 fn tiles(figures: &Figures) -> Markup {
     let (status, tally) = (&figures.status, &figures.status.tally);
-    // Pages that moved or are no more are no one's fault.
-    let is_failure = |reason: &str| !matches!(reason, "redirect" | "gone");
-    let failures = tally.reasons.iter().filter(|(reason, _)| is_failure(reason));
+    let failures = tally.reasons.iter().filter(|(reason, _)| reason.is_failure());
     let failures: u64 = failures.map(|(_, count)| count).sum();
     html! {
         dl.tiles {
@@ -183,19 +181,20 @@ fn rates(samples: &[Sample], budget: f64) -> Chart {
 fn reasons(status: &Status) -> Markup {
     let tally = &status.tally;
     let columns = || [Column::text("Reason"), Column::number("Times")];
-    let table = |counts: &std::collections::BTreeMap<String, u64>| {
-        let mut rows: Vec<_> = counts.iter().collect();
-        rows.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+    let table = |mut rows: Vec<(&str, u64)>| {
+        rows.sort_by_key(|(reason, n)| (std::cmp::Reverse(*n), *reason));
         rows.into_iter().fold(Table::new(columns()), |table, (reason, n)| {
-            table.row([Cell::text(reason), Cell::count(*n)])
+            table.row([Cell::text(reason), Cell::count(n)])
         })
     };
+    let failed = tally.reasons.iter().map(|(reason, n)| (reason.name(), *n)).collect();
+    let dropped = tally.dropped.iter().map(|(reason, n)| (reason.name(), *n)).collect();
     html! {
         @if !tally.reasons.is_empty() {
-            section { h2 { "Came to nothing" } (table(&tally.reasons).to_markup()) }
+            section { h2 { "Came to nothing" } (table(failed).to_markup()) }
         }
         @if !tally.dropped.is_empty() {
-            section { h2 { "Left out" } (table(&tally.dropped).to_markup()) }
+            section { h2 { "Left out" } (table(dropped).to_markup()) }
         }
     }
 }

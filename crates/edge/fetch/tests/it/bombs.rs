@@ -39,7 +39,7 @@ async fn bombs_end_with_a_name() {
         let started = Instant::now();
         let ask = crate::server::request("http://a.example/", tidewatch_fetch::Purpose::Page);
         let fetched = server.fetcher().fetch(&ask, &mut |_| false).await;
-        let (reason, kept) = (fetched.end.reason(), fetched.response().map_or(0, |r| r.body.len()));
+        let (reason, kept) = (fetched.end.name(), fetched.response().map_or(0, |r| r.body.len()));
         if reason != want || kept > 2_000_000 || started.elapsed().as_secs() > PATIENCE_S {
             let took = started.elapsed();
             failures.push(format!("{name}: {:?}, {kept} bytes, {took:?}; not {want}", fetched.end));

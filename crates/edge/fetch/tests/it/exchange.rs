@@ -80,7 +80,7 @@ async fn a_proxy_gets_the_whole_url() {
     assert!(seen.starts_with("GET http://a.example/x HTTP/1.1\r\n"), "{seen}");
     assert!(seen.contains("Proxy-Authorization: Basic eDp5\r\n"), "{seen}");
     let blocked = get(&server.fetcher_with(config), "http://10.0.0.1/").await;
-    assert_eq!(blocked.end.reason(), "blocked-address");
+    assert_eq!(blocked.end.name(), "blocked-address");
 }
 
 #[tokio::test]

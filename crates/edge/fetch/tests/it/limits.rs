@@ -41,7 +41,7 @@ async fn dripping(head: &'static str, pause: Duration) -> Server {
 }
 
 async fn reason(fetcher: &Fetcher) -> &'static str {
-    get(fetcher, "http://a.example/").await.end.reason()
+    get(fetcher, "http://a.example/").await.end.name()
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn bodies_are_cut() {
         let fetched = fetcher.fetch(&ask, &mut |_| true).await;
         let response = fetched.response().unwrap();
         assert_eq!((response.body.len(), response.is_cut), (want, true), "{path}");
-        assert_eq!(fetched.end.reason(), "answered");
+        assert_eq!(fetched.end.name(), "answered");
     }
 }
 

@@ -37,7 +37,7 @@ async fn end_somewhere() {
     for (purpose, hops) in [(Purpose::Page, 11), (Purpose::Robots, 6)] {
         let ask = request("http://a.example/loop", purpose);
         let fetched = server.fetcher().fetch(&ask, &mut |_| true).await;
-        assert_eq!(fetched.end.reason(), "too-many-redirects");
+        assert_eq!(fetched.end.name(), "too-many-redirects");
         assert_eq!(fetched.hops.len(), hops);
     }
 }
@@ -47,9 +47,9 @@ async fn to_nowhere_have_a_name() {
     for location in ["javascript:alert(1)", "file:///etc/passwd", "http://", "gopher://a/"] {
         let server = pointing_at(location).await;
         let fetched = get(&server.fetcher(), "http://a.example/").await;
-        assert_eq!(fetched.end.reason(), "redirect-refused", "{location}");
+        assert_eq!(fetched.end.name(), "redirect-refused", "{location}");
     }
     let server = Server::start(|_| answer("301 Moved", "", b"")).await;
     let fetched = get(&server.fetcher(), "http://a.example/").await;
-    assert_eq!(fetched.end.reason(), "redirect-without-location");
+    assert_eq!(fetched.end.name(), "redirect-without-location");
 }

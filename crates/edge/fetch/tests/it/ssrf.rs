@@ -69,7 +69,7 @@ async fn direct() {
             let Ok(url) = CanonicalUrl::parse(url) else { return Verdict::Rejected };
             let ask = Request { url, purpose, held: Validators::default() };
             let fetched = fetcher.fetch(&ask, &mut |_| true).await;
-            match fetched.end.reason() {
+            match fetched.end.name() {
                 "blocked-address" => Verdict::Blocked,
                 _ => Verdict::Connected,
             }
@@ -101,7 +101,7 @@ async fn by_redirect() {
             let start = CanonicalUrl::parse(&format!("http://{START}/?to={number}")).unwrap();
             let ask = Request { url: start, purpose, held: Validators::default() };
             let fetched = fetcher.fetch(&ask, &mut |_| true).await;
-            match fetched.end.reason() {
+            match fetched.end.name() {
                 "blocked-address" => Verdict::Blocked,
                 "redirect-refused" => Verdict::Rejected,
                 _ => Verdict::Connected,

@@ -71,7 +71,7 @@ async fn both_versions_and_strangers() {
         }
     }
     let stranger = server.fetcher_with(Config::new("Test/1"));
-    assert_eq!(get(&stranger, "https://a.example/").await.end.reason(), "tls");
+    assert_eq!(get(&stranger, "https://a.example/").await.end.name(), "tls");
     let misnamed = server.fetcher_with(config);
-    assert_eq!(get(&misnamed, "https://b.example/").await.end.reason(), "tls");
+    assert_eq!(get(&misnamed, "https://b.example/").await.end.name(), "tls");
 }

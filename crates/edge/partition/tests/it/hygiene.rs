@@ -1,7 +1,7 @@
 //! Pages that say nothing of their own.
 
 use tidewatch_archive::digest;
-use tidewatch_core::{Span, Time};
+use tidewatch_core::{DropReason, Span, Time};
 use tidewatch_partition::work::{Came, Content, Job, Report};
 use tidewatch_partition::{Config, Crawl};
 
@@ -56,9 +56,9 @@ fn soft_404s_and_duplicates_are_left_out_and_counted() {
     let (dir, wary) = crawl(wary, seconds(200));
     let dropped = &wary.tally().dropped;
     // Page 2, and what was fetched before the host was known to say it of any page.
-    assert!((1..20 - REAL + 2).contains(&(dropped["duplicate"] as u32)), "{dropped:?}");
+    assert!((1..20 - REAL + 2).contains(&(dropped[&DropReason::Duplicate] as u32)), "{dropped:?}");
     assert_eq!(wary.tally().held, u64::from(REAL - 1), "{dropped:?}");
-    assert!(dropped["soft-404"] >= u64::from(LINKED - 20), "{dropped:?}");
+    assert!(dropped[&DropReason::Soft404] >= u64::from(LINKED - 20), "{dropped:?}");
     for page in REAL..LINKED {
         let page = wary.store().page_of(url(0, page).as_str()).unwrap().unwrap();
         assert!(wary.store().tables().unwrap().copy(page).unwrap().is_none());
@@ -75,12 +75,12 @@ fn soft_404s_and_duplicates_are_left_out_and_counted() {
 fn without_hygiene_all_of_it_is_kept() {
     let (_dir, all) = crawl(Config { drop_duplicates: false, ..config() }, seconds(200));
     assert_eq!(all.tally().held, u64::from(LINKED));
-    assert!(!all.tally().dropped.contains_key("duplicate"));
+    assert!(!all.tally().dropped.contains_key(&DropReason::Duplicate));
 }
 
 #[test]
 fn no_more_pages_become_known_than_memory_allows() {
     let (_dir, small) = crawl(Config { pages_mb: 0, ..config() }, seconds(20));
     assert_eq!(small.store().pages(), 1, "the seed");
-    assert!(small.tally().dropped["memory-full"] >= u64::from(LINKED - 1));
+    assert!(small.tally().dropped[&DropReason::MemoryFull] >= u64::from(LINKED - 1));
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tidewatch_archive::{Exchange, Packed, check, digest, read_at};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{PageId, Rate, Span, Time};
+use tidewatch_core::{DropReason, PageId, Rate, Reason, Span, Time};
 use tidewatch_frontier::tape::Input;
 use tidewatch_partition::work::{Came, Content, Job, Report};
 use tidewatch_partition::{Config, Crawl, CrawlError};
@@ -167,7 +167,7 @@ fn a_crawl_finds_every_page_it_may_and_keeps_each_readable() {
         assert_eq!(record.message().1, number.as_bytes(), "{page:?}");
     }
     assert!(check(&archive).unwrap().is_good());
-    assert!(crawl.tally().dropped["disallowed"] > 0);
+    assert!(crawl.tally().dropped[&DropReason::Disallowed] > 0);
     assert!(crawl.tally().changes > 0, "the front pages change");
 }
 
@@ -279,8 +279,8 @@ fn a_chain_of_redirects_without_end_is_left_after_ten() {
     };
     run_on(&mut crawl, Time::ZERO, seconds(60), onward);
     let tally = crawl.tally();
-    assert_eq!(tally.reasons["redirect"], 10);
-    assert!(tally.reasons["too-many-redirects"] >= 1, "{:?}", tally.reasons);
+    assert_eq!(tally.reasons[&Reason::Redirect], 10);
+    assert!(tally.reasons[&Reason::TooManyRedirects] >= 1, "{:?}", tally.reasons);
     assert_eq!(crawl.store().pages(), 11, "no more became known");
 }
 
@@ -302,7 +302,7 @@ fn a_page_that_moved_for_good_leaves_the_collection() {
             _ => answer(job, now),
         };
         run_on(&mut crawl, seconds(30), seconds(600), elsewhere);
-        assert!(crawl.tally().reasons["redirect"] >= 1, "it was asked for again");
+        assert!(crawl.tally().reasons[&Reason::Redirect] >= 1, "it was asked for again");
         assert_eq!(is_held(&crawl, &old), !for_good);
         assert!(is_held(&crawl, &new));
     }
@@ -358,7 +358,7 @@ fn a_host_that_cannot_be_reached_is_named_by_its_reason_and_left_alone() {
     for _ in 0..1_000 {
         match crawl.next(now).unwrap() {
             Ok(Job::Robots { host, .. }) => {
-                let found = Err("blocked-address");
+                let found = Err(Reason::BlockedAddress);
                 let report = Report::Robots { host, found, retry_after: None, took: TOOK };
                 crawl.settle(report, now).unwrap();
             }
@@ -369,7 +369,7 @@ fn a_host_that_cannot_be_reached_is_named_by_its_reason_and_left_alone() {
             Err(until) => now = until,
         }
     }
-    assert!(crawl.tally().reasons["blocked-address"] >= 1);
+    assert!(crawl.tally().reasons[&Reason::BlockedAddress] >= 1);
     let hours = now.seconds() / 3_600.0;
     assert!(crawl.tally().robots as f64 <= hours + 1.0, "asked again within an hour");
 }

@@ -77,10 +77,6 @@ impl Names for NoNames {
     fn next_url(&mut self) -> String {
         "http://a.example/".into()
     }
-
-    fn reason(&self, _: u16) -> &'static str {
-        "trouble"
-    }
 }
 
 impl Recorder {
@@ -255,7 +251,7 @@ fn came(answer: Answer) -> Came {
             links: Vec::new(),
             anchors: Vec::new(),
         },
-        _ => Came::Failed(0),
+        _ => Came::Failed(tidewatch_core::Reason::Other),
     }
 }
 

@@ -417,7 +417,7 @@ mod tests {
         crawl.finder.review(day(0));
         crawl.outcome(section, day(1), Outcome::Gone);
         assert_eq!(crawl.finder.sources().collect::<Vec<_>>(), [MAIN]);
-        crawl.outcome(MAIN, day(2), Outcome::Failed("timeout"));
+        crawl.outcome(MAIN, day(2), Outcome::Failed(tidewatch_core::Reason::IdleTimeout));
         assert!(crawl.finder.is_source(MAIN));
         // No new page for weeks: nobody asks for the main page any more.
         assert!(crawl.finder.review(day(40)).look_at.is_empty());

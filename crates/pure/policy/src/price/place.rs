@@ -2,7 +2,7 @@
 //! due.
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{HostId, PageId, Span, Time};
+use tidewatch_core::{HostId, PageId, Reason, Span, Time};
 
 use super::news::NO_SOURCE;
 use super::policy::Price;
@@ -20,7 +20,6 @@ const ATTEMPTS: u8 = 3;
 const RETRY: Span = Span::MINUTE.times(10);
 /// A page that sends on to another, which is a page of its own, has not failed: it is asked again in a
 /// day, and each further time doubles that.
-const MOVED: &str = "redirect";
 const MOVED_AGAIN: Span = Span::HOUR.times(12);
 /// A page that is gone is not looked for sooner.
 const GONE_AGAIN: Span = Span::WEEK;
@@ -131,13 +130,14 @@ impl Price {
         }
     }
 
-    /// A fetch failed: when next?
-    pub(super) fn retry(&mut self, page: PageId, is_first: bool, why: &str, at: Time) {
+    /// Decides when to retry a page whose fetch failed. An interruption of ours is no failure of
+    /// the page, so it is not counted among `failures`.
+    pub(super) fn retry(&mut self, page: PageId, is_first: bool, why: Reason, at: Time) {
         let copy = self.copies.page(page);
         let (failures, host) = (copy.failures(), copy.host);
         if !is_first {
             self.schedule(page, at);
-        } else if why == MOVED {
+        } else if why == Reason::Redirect {
             self.wait_until(page, host, Some(at + MOVED_AGAIN.times(1 << failures)));
         } else if failures < ATTEMPTS {
             self.offer(page);

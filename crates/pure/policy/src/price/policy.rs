@@ -14,7 +14,9 @@ use std::io;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{Discovery, Event, HostId, Observation, Outcome, PageId, PageKey, Time};
+use tidewatch_core::{
+    Discovery, Event, HostId, Observation, Outcome, PageId, PageKey, Reason, Time,
+};
 use tidewatch_math::Draws;
 
 use super::control::{Controller, Load};
@@ -152,7 +154,9 @@ impl Price {
                 self.look_for(page, seen.at);
             }
             Outcome::Failed(why) => {
-                self.copies.failed(page);
+                if why != Reason::Interrupted {
+                    self.copies.failed(page);
+                }
                 self.places[page.index()] = Place::Nowhere;
                 self.retry(page, is_first, why, seen.at);
             }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use tidewatch_core::{
     Content, Discovery, Event, FetchKind, HostId, LinkSeen, Observation, Outcome, PageId, PageKey,
-    Rate, Signal, Time,
+    Rate, Reason, Signal, Time,
 };
 use tidewatch_policy::echo::{Charge, Terms, solve};
 use tidewatch_policy::price::why::Why;
@@ -198,7 +198,7 @@ fn another_budget_is_spent_to_the_last_fetch() {
 #[test]
 fn what_cannot_be_had_is_left_alone() {
     const MOST_TRIES: [(Outcome<'_>, u32); 2] =
-        [(Outcome::Gone, 1), (Outcome::Failed("server-error"), 8)];
+        [(Outcome::Gone, 1), (Outcome::Failed(Reason::ServerError), 8)];
     for (outcome, most) in MOST_TRIES {
         let mut price = Price::new(PURE, 1);
         price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
@@ -264,7 +264,7 @@ fn what_fails_at_first_is_tried_again() {
     discover_as(&mut price, 0, None, true);
     let noon = Time::from_seconds(43_200.0).unwrap();
     let back = |now| {
-        if now < noon { Outcome::Failed("dns") } else { Outcome::Fetched(Content::default()) }
+        if now < noon { Outcome::Failed(Reason::Dns) } else { Outcome::Fetched(Content::default()) }
     };
     let hours = asked(&mut price, PageId(0), 3, back);
     // Three at once, then each after ten minutes times another power of two.
@@ -310,7 +310,7 @@ fn what_sends_on_is_not_asked_at_once_again() {
     let mut price = Price::new(PURE, 1);
     price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
     discover(&mut price, 0, None);
-    let hours = asked(&mut price, PageId(0), 5, |_| Outcome::Failed("redirect"));
+    let hours = asked(&mut price, PageId(0), 5, |_| Outcome::Failed(Reason::Redirect));
     assert_eq!(hours, [1, 26, 75]);
 }
 
@@ -346,7 +346,7 @@ fn a_hint_does_not_outdo_failures() {
         if now < Time::from_seconds(20.0 * 86_400.0).unwrap() {
             Outcome::Fetched(content)
         } else {
-            Outcome::Failed("server-error")
+            Outcome::Failed(Reason::ServerError)
         }
     };
     asked(&mut price, PageId(0), 20, held);
@@ -359,7 +359,7 @@ fn a_hint_does_not_outdo_failures() {
         tries += u32::from(page == PageId(0));
         let same = Content { changed: Some(false), ..Content::default() };
         let outcome = if page == PageId(0) {
-            Outcome::Failed("server-error")
+            Outcome::Failed(Reason::ServerError)
         } else {
             Outcome::Fetched(same)
         };

@@ -1,9 +1,10 @@
 //! What the demo found out, for a terminal, for scripts and for a browser.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use serde::Serialize;
-use tidewatch_core::FetchKind;
+use tidewatch_core::{DropReason, FetchKind, Reason};
 use tidewatch_lab::{Bounds, Measures};
 use tidewatch_partition::Status;
 use tidewatch_report::{Cell, Column, Table};
@@ -37,10 +38,10 @@ pub(super) struct Summary {
     pub(super) statuses: BTreeMap<String, u64>,
     pub(super) redirects: u64,
     pub(super) gone: u64,
-    pub(super) failures: BTreeMap<String, u64>,
+    pub(super) failures: BTreeMap<Reason, u64>,
     pub(super) disallowed: u64,
     /// Addresses and pages left out, by reason.
-    pub(super) dropped: BTreeMap<String, u64>,
+    pub(super) dropped: BTreeMap<DropReason, u64>,
     /// Share of the copies that are up to date right now.
     pub(super) fresh_now: Option<f64>,
     pub(super) freshness: Option<f64>,
@@ -74,10 +75,10 @@ impl Summary {
         let answers = tally.statuses.iter().map(|(status, n)| (status.to_string(), *n));
         self.statuses = answers.collect();
         self.failures = tally.reasons.clone();
-        self.redirects = self.failures.remove("redirect").unwrap_or(0);
-        self.gone = self.failures.remove("gone").unwrap_or(0);
+        self.redirects = self.failures.remove(&Reason::Redirect).unwrap_or(0);
+        self.gone = self.failures.remove(&Reason::Gone).unwrap_or(0);
         self.dropped = tally.dropped.clone();
-        self.disallowed = self.dropped.remove("disallowed").unwrap_or(0);
+        self.disallowed = self.dropped.remove(&DropReason::Disallowed).unwrap_or(0);
         self.price = status.price;
         self.price_note = Some(if self.price.is_some() { PRICE } else { NO_PRICE });
     }
@@ -219,11 +220,11 @@ impl Summary {
     }
 }
 
-fn sum(counts: &BTreeMap<String, u64>) -> Cell {
+fn sum<K>(counts: &BTreeMap<K, u64>) -> Cell {
     Cell::count(counts.values().sum())
 }
 
-fn listed(counts: &BTreeMap<String, u64>) -> String {
+fn listed<K: Display>(counts: &BTreeMap<K, u64>) -> String {
     let counts: Vec<_> = counts.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
     counts.join(", ")
 }
