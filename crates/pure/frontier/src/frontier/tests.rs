@@ -393,8 +393,8 @@ fn the_kind_of_a_fetch_follows_from_what_the_frontier_was_told() {
         let loaded = Frontier::load(policy, &mut &saved[..]).expect("what was just saved");
         assert_eq!(kinds(&loaded), wanted, "saved after {outcome:?}");
     };
-    tell(Outcome::Failed("time-out"), [First, New, First, Refresh]);
+    tell(Outcome::Failed(tidewatch_core::Reason::IdleTimeout), [First, New, First, Refresh]);
     tell(Outcome::Fetched(Content::default()), [Source, Refresh, Refresh, Refresh]);
-    tell(Outcome::Failed("time-out"), [Source, Refresh, Refresh, Refresh]);
+    tell(Outcome::Failed(tidewatch_core::Reason::IdleTimeout), [Source, Refresh, Refresh, Refresh]);
     tell(Outcome::Gone, [First, New, First, First]);
 }
