@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn what_the_disk_refuses_is_written_once_there_is_room() {
         if !Path::new(FULL).exists() {
-            println!("skipped: there is no {FULL} here");
+            tidewatch_testing::skip::skip(&format!("there is no {FULL}"));
             return;
         }
         let dir = tempfile::tempdir().unwrap();

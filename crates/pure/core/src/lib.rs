@@ -3,6 +3,8 @@
 //! The words that every other crate speaks. Pure: no clock, no file, no
 //! socket, no ambient randomness.
 
+#![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod ids;
 pub mod observation;
 pub mod reason;

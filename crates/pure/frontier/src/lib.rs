@@ -28,6 +28,8 @@
 //! - No request starts before its host and its address are open.
 //! - No page is requested unless its host's robots.txt has been read and holds.
 
+#![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod frontier;
 pub mod hygiene;
 mod pacer;

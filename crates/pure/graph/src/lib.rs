@@ -13,6 +13,8 @@
 //! Pure: bytes and numbers in, numbers out. Every result is the same on any
 //! number of threads, to the last bit.
 
+#![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod bits;
 pub mod bv;
 pub mod csr;

@@ -5,6 +5,7 @@
 //! its key. Accuracy is stated where a function is defined and held there by a test against
 //! reference values of 40 digits.
 
+#![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
 #![allow(clippy::float_cmp, reason = "numerical code compares with exact values on purpose")]
 
 pub mod array;

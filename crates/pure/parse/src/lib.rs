@@ -8,6 +8,8 @@
 //! Pure: no clock, no file, no socket. All input is hostile: whatever the bytes, the work is linear
 //! in their number and the memory beyond them is bounded.
 
+#![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod charset;
 pub mod date;
 pub mod diff;

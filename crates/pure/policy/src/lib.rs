@@ -4,6 +4,8 @@
 //! file and no ambient randomness, so the live crawler and the lab run the very
 //! same code, and what one decided the other can replay.
 
+#![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod agenda;
 pub mod echo;
 pub mod frontier;

@@ -18,6 +18,8 @@
 //! Bounded: [`MAX_BYTES`] are looked at, [`lines::MAX_LINE_BYTES`] of each line,
 //! and deciding takes time linear in rules and path.
 
+#![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod directives;
 mod lines;
 mod pattern;

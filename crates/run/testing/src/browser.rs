@@ -1,8 +1,7 @@
 //! A headless Chromium, driven over a pipe by its DevTools protocol.
 //!
-//! Debian's `chromium` is looked for in the usual places; where there is none, tests that want one
-//! say so and pass. The pipe needs neither a port nor a WebSocket: messages are JSON with a zero byte
-//! at the end, on the browser's third and fourth file.
+//! The pipe needs neither a port nor a WebSocket: messages are JSON that ends with a zero byte, on
+//! the browser's file descriptors 3 and 4.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,9 +11,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longest that anything may take on a busy machine.
+use crate::skip::skip;
+
+/// Longest wait for an answer or a condition, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const STEP: Duration = Duration::from_millis(100);
 
 /// A browser with one page.
@@ -24,22 +25,22 @@ pub struct Browser {
     messages: Receiver<Value>,
     session: String,
     next: u64,
-    /// Addresses asked for since the last page was opened.
+    /// URLs requested since the last page was opened.
     pub requests: Vec<String>,
     /// Dialogs that pages opened.
     pub dialogs: Vec<String>,
-    /// Errors and refusals on the console.
+    /// Errors on the console.
     pub complaints: Vec<String>,
     _profile: TempDir,
 }
 
 impl Browser {
-    /// Starts one, if there is one.
+    /// Starts Debian's `chromium`; without it, [skips](skip) the test.
     pub fn start() -> Option<Browser> {
         let places = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
         let Some(binary) = places.into_iter().find(|place| std::path::Path::new(place).exists())
         else {
-            eprintln!("there is no chromium here; tests in a browser are left out");
+            skip("there is no chromium in /usr/bin");
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
@@ -95,7 +96,7 @@ impl Browser {
         }
     }
 
-    /// Calls a method of the protocol.
+    /// Calls a method of the DevTools protocol and waits for its result.
     pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.next += 1;
         let id = self.next;
@@ -118,7 +119,7 @@ impl Browser {
         }
     }
 
-    /// Takes note of what happens.
+    /// Records an event.
     fn note(&mut self, event: &Value) {
         let parameters = &event["params"];
         match event["method"].as_str().unwrap_or_default() {
@@ -128,7 +129,7 @@ impl Browser {
             }
             "Page.javascriptDialogOpening" => {
                 self.dialogs.push(parameters["message"].to_string());
-                // Nobody waits for the answer, which comes as any other.
+                // Nobody waits for the answer.
                 self.next += 1;
                 let close = json!({
                     "id": self.next, "method": "Page.handleJavaScriptDialog",
@@ -147,14 +148,14 @@ impl Browser {
         }
     }
 
-    /// Opens an address and waits until it is there.
+    /// Opens a URL and waits until it has loaded.
     pub fn open(&mut self, url: &str) {
         self.requests.clear();
         self.call("Page.navigate", &json!({ "url": url }));
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'");
     }
 
-    /// The value of an expression in the page.
+    /// Evaluates an expression in the page.
     pub fn value(&mut self, expression: &str) -> Value {
         let wish = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let result = self.call("Runtime.evaluate", &wish);
@@ -162,7 +163,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// The same as text.
+    /// Evaluates an expression to text.
     pub fn text(&mut self, expression: &str) -> String {
         let value = self.value(expression);
         value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -181,7 +182,7 @@ impl Browser {
         }
     }
 
-    /// Presses a key: a letter, or `Tab`, `Enter`, ….
+    /// Presses a key: a letter, `Tab`, `Enter`, `ArrowRight` or `End`.
     pub fn press(&mut self, key: &str) {
         let (code, text) = match key {
             "Tab" => (9, ""),
@@ -199,17 +200,17 @@ impl Browser {
         self.call("Input.dispatchKeyEvent", &up);
     }
 
-    /// Types a text.
+    /// Inserts text into the focused field.
     pub fn type_in(&mut self, text: &str) {
         self.call("Input.insertText", &json!({ "text": text }));
     }
 
-    /// Lets pages run scripts, or not.
+    /// Turns scripts on or off.
     pub fn allow_scripts(&mut self, is_allowed: bool) {
         self.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !is_allowed }));
     }
 
-    /// Shows pages at a size, in the light or dark.
+    /// Sets the size of the viewport and the colour scheme, `light` or `dark`.
     pub fn dress(&mut self, width: u32, height: u32, scheme: &str) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", &size);
@@ -225,9 +226,9 @@ impl Drop for Browser {
     }
 }
 
-/// What every page of ours must fulfil, as an expression that gives a list of faults: names for all
-/// controls, one main part, one first heading and none skipped, unique ids, no positive tab order,
-/// a language, a title, text that stands out from its ground, and nothing wider than the screen.
+/// An expression that lists what is wrong with a page. Every page of ours must have named controls,
+/// one `main`, one `h1`, no skipped heading level, unique ids, no positive `tabindex`, a language, a
+/// title, contrast of at least 4.5 and no horizontal scrolling.
 pub const FAULTS: &str = r"(() => {
   const faults = [];
   const name = (e) => (e.getAttribute('aria-label') || [...(e.labels || [])].map((l) => l.textContent).join('') || e.textContent || e.value || '').trim();

@@ -1,4 +1,4 @@
-//! What tests of several crates share. No crate depends on it but for its tests.
+//! Test helpers of several crates. No crate depends on it except for its tests.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -7,4 +7,5 @@ pub mod browser;
 #[cfg(feature = "living")]
 pub mod living;
 pub mod memory;
+pub mod skip;
 pub mod suites;

@@ -8,26 +8,26 @@ use tidewatch_lab::generate::renewal;
 use tidewatch_web::{Accelerated, Habits, Limits, Server, ServerOptions, Site};
 use tokio::runtime::Runtime;
 
-/// A number from the environment: tests are small, and larger by hand.
+/// The number in the environment variable `name`, or `usual`. Larger runs are started by hand.
 pub fn size(name: &str, usual: usize) -> usize {
     let given = std::env::var(name).ok();
     given.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
 }
 
-/// A web of pages on hosts of equal size that lives for ten minutes.
+/// A web with `pages` pages on `hosts` hosts of equal size, which lasts for ten minutes.
 pub fn web(hosts: usize, pages: usize) -> renewal::Config {
     let duration = Span::MINUTE.times(10);
     renewal::Config { pages, hosts, host_exponent: 0.0, duration, ..renewal::Config::default() }
 }
 
-/// Serves a web on real time, each host with an address of its own.
+/// Serves a web in real time, each host at its own loopback address.
 pub fn serve(runtime: &Runtime, web: &renewal::Config, seed: u64, habits: Habits) -> Server {
     let trace = renewal::generate(web, seed).trace;
     let site = Arc::new(Site::new(trace, seed, habits).unwrap());
     let limits = Limits {
         connections: 4 * web.hosts + 64,
         listeners: web.hosts,
-        // A client may keep its connection while it waits for its turn.
+        // A polite client keeps its connection while it waits.
         idle: Duration::from_mins(2),
         log: 1_000_000,
         ..Limits::default()

@@ -1,19 +1,22 @@
-//! How much memory a piece of work takes, measured in a process of its own.
+//! Peak memory of a piece of work, measured in a process of its own.
 //!
-//! A test calls [`extra_kib`] for every case. The first time, the test binary
-//! runs itself again with that one test and that one case; the second process
-//! does the work, and prints how far it drove the peak of its resident memory
-//! above what it had before.
+//! A test calls [`extra_kib`] for every case. For each, the test binary runs itself again with that
+//! one test and that one case. The child does the work and prints by how much its peak resident
+//! memory rose.
 
 use std::process::Command;
 
-/// Tells the second process which case it is for.
+use crate::skip::skip;
+
+/// The environment variable that names the child's case.
 const CASE: &str = "TIDEWATCH_MEMORY_CASE";
-/// Begins the line that it prints.
+/// Begins the line that the child prints.
 const MARK: &str = "extra KiB: ";
 
-/// KiB that `work` adds to what `prepare` left; `None` in the second process, for other
-/// cases, and where the system cannot tell. `test` is the full name of the calling test.
+/// KiB that `work` adds to what `prepare` left. `test` is the full name of the calling test.
+///
+/// `None` in the child, where the caller's assertions must hold without a figure, and where there is
+/// no `/proc`, which [skips](skip) the test.
 pub fn extra_kib<T>(
     test: &str,
     case: &str,
@@ -34,7 +37,10 @@ pub fn extra_kib<T>(
 }
 
 fn ask_child(test: &str, case: &str) -> Option<u64> {
-    field("VmHWM:")?;
+    if field("VmHWM:").is_none() {
+        skip("/proc/self/status does not tell the peak of memory");
+        return None;
+    }
     let child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env(CASE, case)
@@ -47,9 +53,9 @@ fn ask_child(test: &str, case: &str) -> Option<u64> {
     Some(line.parse().unwrap())
 }
 
-/// Forgets the peak so far; what is resident now, in KiB.
+/// Resets the peak and returns what is resident now, in KiB.
 fn reset_peak() -> Option<u64> {
-    // Where it is not allowed the peak so far counts as what was there before.
+    // Where the peak cannot be reset, it is the base to measure from.
     let is_reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
     if is_reset { field("VmRSS:") } else { field("VmHWM:") }
 }

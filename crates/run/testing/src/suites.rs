@@ -1,32 +1,47 @@
-//! Public suites that this project did not write.
+//! Public test suites and data sets, which are read where they lie and never copied.
 //!
-//! They are read where they lie, never copied; a test whose suite is absent
-//! says so and passes.
+//! They lie in a folder named `shared` beside the workspace, or where `TIDEWATCH_SHARED` says. What
+//! is missing [skips](crate::skip::skip) the test.
 
 use std::path::PathBuf;
 
-/// Where a suite's file or folder lies: beside the workspace, or where
-/// `TIDEWATCH_SHARED` says.
+use crate::skip::skip;
+
+/// A file or folder of a test suite.
 pub fn suite(path: &str) -> Option<PathBuf> {
+    shared("suites", path)
+}
+
+/// A file or folder of a data set.
+pub fn data(path: &str) -> Option<PathBuf> {
+    shared("data", path)
+}
+
+fn shared(folder: &str, path: &str) -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared");
     let root = std::env::var_os("TIDEWATCH_SHARED").map_or_else(|| beside.into(), PathBuf::from);
-    let found = root.join("suites").join(path);
+    let found = root.join(folder).join(path);
     if !found.exists() {
-        eprintln!("skipped: {} is not there", found.display());
+        skip(&format!("there is no {}", found.display()));
         return None;
     }
     Some(found)
 }
 
-/// Reads a suite's file.
+/// The content of a suite's file.
 pub fn bytes(path: &str) -> Option<Vec<u8>> {
     suite(path).map(|file| std::fs::read(file).unwrap())
 }
 
-/// All files below a suite's folder, in order of their names.
-pub fn files(folder: &str) -> Vec<PathBuf> {
+/// The content of a suite's file, which is UTF-8.
+pub fn text(path: &str) -> Option<String> {
+    suite(path).map(|file| std::fs::read_to_string(file).unwrap())
+}
+
+/// All files below a suite's folder, sorted by name.
+pub fn files(folder: &str) -> Option<Vec<PathBuf>> {
     let mut files = Vec::new();
-    let mut folders: Vec<PathBuf> = suite(folder).into_iter().collect();
+    let mut folders = vec![suite(folder)?];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -34,11 +49,13 @@ pub fn files(folder: &str) -> Vec<PathBuf> {
         }
     }
     files.sort();
-    files
+    Some(files)
 }
 
-/// Prints the count and every failure, and fails if there is one.
-pub fn judge(suite: &str, total: usize, failures: &[String]) {
+/// Prints how many of `total` cases passed. Fails if one failed, or if the suite has fewer than
+/// `least` cases: a suite that shrank checks less than it seems to.
+pub fn judge(suite: &str, total: usize, least: usize, failures: &[String]) {
     eprintln!("{suite}: {}/{total}", total - failures.len());
+    assert!(total >= least, "{suite}: {total} cases, at least {least} expected");
     assert!(failures.is_empty(), "{suite}:\n{}", failures.join("\n"));
 }

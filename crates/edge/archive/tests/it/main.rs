@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use tidewatch_archive::{
     Archive, Exchange, Location, Packed, Records, Revisit, check, digest, read_at,
 };
+use tidewatch_testing::suites::files;
 
 const MORNING: i64 = 1_794_821_400_000_000;
 
@@ -169,17 +170,10 @@ fn a_file_that_cannot_be_appended_to_is_named() {
 /// archives trust. ARC, the format before WARC, is not read.
 #[test]
 fn other_tools_files_get_the_verdict_they_deserve() {
-    let shared = std::env::var("TIDEWATCH_SHARED")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared").to_owned());
-    let dir = Path::new(&shared).join("suites/warcio/test/data");
-    let Ok(files) = fs::read_dir(&dir) else {
-        println!("{} is absent: no foreign files to check", dir.display());
-        return;
-    };
+    let Some(files) = files("warcio/test/data") else { return };
     let bad = ["example-bad", "-digest", "-trunc", "-wrong-chunks"];
     let mut seen = 0;
-    for file in files {
-        let path = file.unwrap().path();
+    for path in files {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if name.contains(".arc") {
             continue;

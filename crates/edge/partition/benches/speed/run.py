@@ -25,7 +25,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[3]
+ROOT = HERE.parents[4]
 PORT = 18099
 # How often a host may be asked, and for how long it is, when throughput is to grow with hosts.
 GAP, SCALE_SECONDS = "20ms", 10

@@ -1,6 +1,5 @@
 //! Integration tests of the core crate, in one binary.
 
-mod shared;
 mod url;
 mod url_domains;
 mod url_properties;

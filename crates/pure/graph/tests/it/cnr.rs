@@ -2,16 +2,15 @@
 
 use tidewatch_graph::walk::{ALPHA, ImpactWalk, Stop, pagerank};
 use tidewatch_graph::{Csr, Graph, bv};
-
-use crate::shared::shared;
+use tidewatch_testing::suites::data;
 
 /// Self-loops that the file holds and we drop: known from the decoded lists beside it.
 const SELF_LOOPS: u64 = 87_442;
 
 fn cnr() -> Option<(Csr, Vec<u8>)> {
-    let properties = shared("web_graphs/cnr-2000.properties")?;
-    let graph = shared("web_graphs/cnr-2000.graph")?;
-    let properties = bv::Properties::parse(&String::from_utf8(properties).unwrap()).unwrap();
+    let properties = std::fs::read_to_string(data("web_graphs/cnr-2000.properties")?).unwrap();
+    let graph = std::fs::read(data("web_graphs/cnr-2000.graph")?).unwrap();
+    let properties = bv::Properties::parse(&properties).unwrap();
     Some((bv::read(&properties, &graph, bv::Limits::default()).unwrap(), graph))
 }
 

@@ -1,6 +1,5 @@
-//! Real graphs, where they are at hand.
+//! Real graphs.
 
 #![allow(clippy::unwrap_used)]
 
 mod cnr;
-mod shared;

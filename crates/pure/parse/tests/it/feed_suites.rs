@@ -15,8 +15,9 @@ const BAR: f64 = 0.98;
 
 #[test]
 fn reads_links_and_dates_as_gofeed_does() {
+    let Some(files) = shared::files("gofeed/testdata") else { return };
     let (mut total, mut failures) = (0, Vec::new());
-    for file in shared::files("gofeed/testdata") {
+    for file in files {
         let Some(want) = expectation(&file) else { continue };
         total += 1;
         let bytes = std::fs::read(&file).unwrap();
@@ -29,6 +30,7 @@ fn reads_links_and_dates_as_gofeed_does() {
         }
     }
     eprintln!("gofeed: {}/{total}\n{}", total - failures.len(), failures.join("\n"));
+    assert!(total >= 500, "{total} feeds");
     assert!(failures.len() as f64 <= (1.0 - BAR) * total as f64, "{}", failures.join("\n"));
 }
 

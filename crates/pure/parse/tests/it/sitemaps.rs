@@ -47,7 +47,7 @@ fn keeps_the_protocols_limit() {
 fn finds_every_url_of_crawler_commons() {
     let mut failures = Vec::new();
     let folder = "crawler-commons/src/test/resources/sitemaps";
-    let files = shared::files(folder);
+    let Some(files) = shared::files(folder) else { return };
     for file in &files {
         let bytes = std::fs::read(file).unwrap();
         let found = Sitemap::parse(&bytes, None).map(|sitemap| sitemap.entries.len());
@@ -56,7 +56,7 @@ fn finds_every_url_of_crawler_commons() {
             failures.push(format!("{}: {found:?}, not {want}", file.display()));
         }
     }
-    shared::judge("crawler-commons sitemaps", files.len(), &failures);
+    shared::judge("crawler-commons sitemaps", files.len(), 18, &failures);
 }
 
 /// Counts what a person would count: `loc` elements, bare sitemaps, entries, lines.

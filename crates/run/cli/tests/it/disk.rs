@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use tidewatch_testing::skip::skip;
+
 use crate::living::{Living, all_readable};
 
 /// Room on the disk: what a crawl of some seconds takes, several times.
@@ -37,7 +39,7 @@ fn a_crawl_on_a_full_disk_pauses_goes_on_and_has_lost_nothing() {
         .current_dir(folder.path())
         .output();
     if !living.path("code").exists() {
-        println!("skipped: no disk of its own can be made here: {ran:?}");
+        skip(&format!("no file system can be mounted in a name space: {ran:?}"));
         return;
     }
     let log = folder.read("log");

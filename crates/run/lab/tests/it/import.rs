@@ -1,27 +1,13 @@
-//! Importers on the public data sets, which are read where they lie; a test
-//! whose data are absent says so and passes.
+//! Importers on public data sets.
 //!
-//! Figures asserted here are those that the data sets' own descriptions state,
-//! or simple counts made by other means.
+//! The expected figures are those of the data sets' own descriptions, or counts made by other means.
 
 use std::path::PathBuf;
 
 use tidewatch_core::Span;
 use tidewatch_lab::World;
 use tidewatch_lab::import::{ImportArgs, Imported, Importer};
-
-/// A data set in the shared folder, which lies beside the workspace or where
-/// `TIDEWATCH_SHARED` says.
-fn data(path: &str) -> Option<PathBuf> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared");
-    let root = std::env::var_os("TIDEWATCH_SHARED").map_or_else(|| beside.into(), PathBuf::from);
-    let path = root.join("data").join(path);
-    if !path.exists() {
-        eprintln!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
-}
+use tidewatch_testing::suites::data;
 
 fn import(format: &str, args: &ImportArgs) -> Imported {
     Importer::named(format).unwrap().run(args).unwrap()

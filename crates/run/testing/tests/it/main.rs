@@ -1,0 +1,6 @@
+//! Checks of the workspace as a whole, and of the helpers.
+
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod layers;
+mod skips;
