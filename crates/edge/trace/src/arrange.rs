@@ -1,16 +1,15 @@
-//! Puts tables into the order that their documentation promises.
+//! Sorts tables.
 //!
-//! Row order in files carries little meaning; in memory there is one order, so
-//! that equal traces are equal vectors and equal bytes.
+//! Row order in files carries little meaning; in memory there is one order, so that equal traces are
+//! equal vectors and equal bytes.
 
 use std::collections::HashMap;
 
 use crate::model::{Change, Count, Link, Page, Signals, Trace, Versions};
 
 impl Trace {
-    /// Sorts every table but `pages` and `hosts`, which others refer to by
-    /// index. Call it after filling the vectors in whatever order is convenient;
-    /// [`Trace::check`] then finds them sorted.
+    /// Sorts every table except `pages` and `hosts`, to which other tables refer by index. Fill the
+    /// vectors in any order, then call this before [`Trace::check`].
     pub fn arrange(&mut self) {
         links(&mut self.links);
         self.clicks.iter_mut().for_each(|rows| counts(rows));
@@ -21,7 +20,7 @@ impl Trace {
     }
 }
 
-/// Sorts unless sorted already, which files that we wrote are.
+/// Sorts unless already sorted, as files written by this crate are.
 fn sort_by<T, K: Ord>(rows: &mut [T], key: impl Fn(&T) -> K) {
     if !rows.is_sorted_by_key(&key) {
         rows.sort_unstable_by_key(key);
@@ -43,8 +42,8 @@ pub(crate) fn changes(rows: &mut [Change]) {
     sort_by(rows, |r| (r.page, r.at));
 }
 
-/// Sorts the rows and lays out their fragments in the same order. Rows whose
-/// fragments do not exist leave the table as it is, for the check to refuse.
+/// Sorts the rows and their fragments. A table with invalid ranges of fragments is left as it is, for
+/// the check to refuse.
 pub(crate) fn versions(versions: &mut Versions) {
     if versions.rows.is_sorted_by_key(|r| (r.page, r.at)) {
         return;
@@ -67,8 +66,8 @@ pub(crate) fn versions(versions: &mut Versions) {
     *versions = sorted;
 }
 
-/// Sorts the kinds by name, drops unused ones, then sorts the rows. A row of no
-/// kind leaves the kinds as they are, for the check to refuse.
+/// Sorts the kinds by name, drops unused ones, then sorts the rows. If a row has an unknown kind, the
+/// kinds are left as they are, for the check to refuse.
 pub(crate) fn signals(signals: &mut Signals) {
     name_kinds(signals);
     sort_by(&mut signals.rows, |r| (r.at, r.page, r.kind));

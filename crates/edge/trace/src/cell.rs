@@ -1,14 +1,13 @@
-//! One cell turned into a value, or a sentence on why it cannot be.
+//! Parses a cell to a value, or explains why it is invalid.
 //!
-//! The limits of single values live here too, so that a trace built in memory
-//! is held to the same ones ([`time_within_limit`], [`not_negative`],
+//! The limits of single values live here too, so that traces built in memory obey the same ones ([`time_within_limit`], [`not_negative`],
 //! [`positive_rate`]).
 
 use std::fmt::Write;
 
 use tidewatch_core::{Rate, Time};
 
-/// What a file gives for one column of one row.
+/// A cell of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Missing,
@@ -19,14 +18,13 @@ pub(crate) enum Cell<'a> {
     Bool(bool),
 }
 
-/// Why a value is refused: the end of a sentence that begins with the place.
+/// Why a value is invalid: the end of a sentence that begins with the place.
 pub(crate) type Refusal = String;
 
-/// The latest time a trace may speak of. Further out, a unit was mistaken
-/// (milliseconds, a spreadsheet's date), not a web recorded.
+/// The latest time of a trace. Later times are in the wrong unit (milliseconds, a spreadsheet's date).
 pub(crate) const LATEST: Time = Time::from_micros(1000 * 31_557_600 * 1_000_000);
 
-/// How much of an offending value an error shows.
+/// Characters of a value shown in errors.
 const SHOWN: usize = 60;
 
 impl Cell<'_> {
@@ -77,7 +75,7 @@ impl Cell<'_> {
         if self.is_missing() { Ok(None) } else { self.time().map(Some) }
     }
 
-    /// A number that counts or weighs something.
+    /// A count or weight.
     pub(crate) fn amount(self) -> Result<f64, Refusal> {
         let number = self.number().filter(|&n| not_negative(n)).ok_or_else(|| {
             self.refused("is not an amount", "write a finite number that is not negative")
@@ -104,7 +102,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The refusal of a value where text belongs.
+    /// The error for a value that is not text.
     pub(crate) fn not_text(self) -> Refusal {
         self.refused("is not text", "store the column as strings")
     }
@@ -167,15 +165,15 @@ fn whole_seconds(seconds: u64) -> Time {
     Time::from_micros(seconds.saturating_mul(1_000_000))
 }
 
-/// The whole number that a float stands for, as data frames store ids when
-/// some are missing; none where floats skip whole numbers.
+/// The whole number that a float represents, as data frames store ids when some are missing; `None`
+/// where floats skip whole numbers.
 fn whole(number: f64) -> Option<u64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && (0.0..EXACT).contains(&number)).then_some(number as u64)
 }
 
-/// Short plain decimals, which are nearly all times in traces, read without the
-/// allocation that [`Time`]'s general parser makes; the same values as there.
+/// Fast path for short plain decimals, which nearly all times are: the same values as [`Time`]'s
+/// parser, without its allocation.
 fn plain_time(text: &str) -> Option<Time> {
     const LONGEST: usize = 18;
     let point = text.bytes().position(|byte| byte == b'.');
@@ -188,7 +186,7 @@ fn plain_time(text: &str) -> Option<Time> {
     seconds.checked_add(digits(part)? * scale).map(Time::from_micros)
 }
 
-/// Short whole numbers, which most counts are, exact in a float.
+/// Fast path for short whole numbers, which most counts are and floats hold exactly.
 fn plain_number(text: &str) -> Option<f64> {
     const LONGEST: usize = 15;
     (1..=LONGEST).contains(&text.len()).then(|| digits(text)).flatten().map(|n| n as f64)
@@ -207,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The shortcut never disagrees with the parser it stands in for.
+        /// The fast path agrees with the general parser.
         #[test]
         fn plain_times_are_read_as_the_core_reads_them(text in "[0-9]{0,14}(\\.[0-9]{0,8})?") {
             if let Some(time) = plain_time(&text) {
@@ -230,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_years_is_the_end() {
+    fn times_end_after_a_thousand_years() {
         assert_eq!(Cell::Text("31557600000").time(), Ok(LATEST));
         assert_eq!(
             Cell::Text("31557600000.000001").time().unwrap_err(),

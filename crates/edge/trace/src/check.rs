@@ -1,4 +1,4 @@
-//! Holds a trace built in memory to the rules that files are held to.
+//! Checks a trace built in memory by the rules for files.
 
 use tidewatch_core::Time;
 
@@ -8,8 +8,8 @@ use crate::rules::{self, Problem, Verdict, problem};
 use crate::table::Table;
 
 impl Trace {
-    /// Whether every table is sorted, every reference leads somewhere, and
-    /// every rule of the file format holds; if not, the first row that breaks one.
+    /// Checks that every table is sorted, every reference resolves and every rule of the file format
+    /// holds; the error names the first row that breaks a rule.
     pub fn check(&self) -> Result<(), TraceError> {
         let end = Time::ZERO + self.duration;
         rules::duration(end).map_err(|text| whole("trace", text))?;

@@ -1,8 +1,7 @@
 //! Rows of a CSV file, plain or compressed, streamed with bounded memory.
 //!
-//! Built on the parser alone (`csv-core`) rather than on its usual reader, for
-//! two things that errors need: the true line of a row, also after blank lines
-//! and with Windows line ends, and a limit on how long a row may grow.
+//! Uses the parser `csv-core` rather than the `csv` reader for two reasons: errors need the exact line
+//! of a row, also after blank lines and with Windows line ends, and rows need a limit of length.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -14,11 +13,10 @@ use crate::cell::{Cell, Refusal, shown};
 use crate::error::{At, Place, TraceError};
 use crate::table::{Format, TableFile};
 
-/// No honest row is longer: it would be a page of a million fragments. What is
-/// longer is an unclosed quote or not a table.
+/// Longest row: a page of a million fragments. A longer one is an unclosed quote or not a table.
 const LONGEST_ROW: usize = 16 << 20;
 
-/// More columns than any table has use for.
+/// Most columns of a file.
 const MOST_FIELDS: usize = 4096;
 
 const BUFFER: usize = 128 << 10;
@@ -28,7 +26,7 @@ pub(crate) struct CsvRows {
     input: Box<dyn BufRead>,
     parser: csv_core::Reader,
     record: Record,
-    /// Line ends between rows, which the parser does not get to see.
+    /// Line ends between rows, which the parser does not see.
     skipped: u64,
     header: Vec<String>,
 }
@@ -104,7 +102,7 @@ impl CsvRows {
         std::str::from_utf8(self.record.field(position)).ok().map(Cell::Text)
     }
 
-    /// What to say where [`CsvRows::cell`] gave none.
+    /// The error for a cell that [`CsvRows::cell`] could not read.
     #[cold]
     pub(crate) fn not_utf8(&self, position: usize) -> Refusal {
         let value = shown(&String::from_utf8_lossy(self.record.field(position)));
@@ -133,8 +131,7 @@ impl CsvRows {
         }
     }
 
-    /// Steps over blank lines and the second half of Windows line ends, so that
-    /// the line at which the next row starts is known.
+    /// Skips blank lines and the second half of Windows line ends, to know the line of the next row.
     fn skip_line_ends(&mut self) -> io::Result<()> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -149,7 +146,7 @@ impl CsvRows {
         }
     }
 
-    /// The input failed under the parser.
+    /// An error of the input.
     fn broken(&self, error: io::Error) -> TraceError {
         if self.file.format == Format::Csv {
             return TraceError::io("read", &self.file.path)(error);
@@ -175,7 +172,7 @@ impl Record {
         &self.bytes[start..self.ends[i]]
     }
 
-    /// Parses on; what came of it and how much of the input was used.
+    /// Continues parsing; returns the result and the number of bytes used.
     fn parse(&mut self, parser: &mut csv_core::Reader, input: &[u8]) -> (ReadRecordResult, usize) {
         let (bytes, ends) = (&mut self.bytes[self.length..], &mut self.ends[self.fields..]);
         let (result, read, written, ended) = parser.read_record(input, bytes, ends);
@@ -184,7 +181,7 @@ impl Record {
         (result, read)
     }
 
-    /// Makes room, up to what an honest row needs.
+    /// Grows the buffers up to the limits.
     fn grow(&mut self) -> Result<(), String> {
         if self.bytes.len() >= LONGEST_ROW {
             return Err(

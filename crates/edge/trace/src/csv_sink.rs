@@ -1,4 +1,4 @@
-//! Rows into a CSV file, plain or compressed; the same rows are the same bytes.
+//! Writes rows to a CSV file, plain or compressed; equal rows give equal bytes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,8 +12,8 @@ use crate::table::{Format, Table};
 
 const BUFFER: usize = 64 << 10;
 const ZSTD_LEVEL: i32 = 3;
-/// Less than half the time of the usual 6 for 3 % more bytes, on the trace of the
-/// `speed` example.
+/// Takes less than half the time of the default 6 for 3 % more bytes, on the trace of the `speed`
+/// example.
 const GZIP_LEVEL: u32 = 3;
 /// "Unknown" in RFC 1952, so that the bytes do not depend on the machine.
 const GZIP_NO_SYSTEM: u8 = 255;
@@ -114,7 +114,7 @@ fn print_time(cell: &mut Vec<u8>, time: Time) -> io::Result<()> {
 
 /// The shortest text that reads back as the same number.
 fn print_number(cell: &mut Vec<u8>, number: f64) -> io::Result<()> {
-    /// Beyond, digits would only be zeros.
+    /// Beyond this, further digits are zeros.
     const PLAIN: std::ops::Range<f64> = 1e-5..1e16;
     let number = number + 0.0; // −0 is written as 0
     if number.fract() == 0.0 && (0.0..PLAIN.end).contains(&number) {

@@ -1,48 +1,48 @@
-//! What can go wrong with a trace, told to the person who must put it right.
+//! Errors of traces.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a trace was not read, written or accepted.
+/// Errors of reading, writing and checking traces.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The contents are wrong: whoever made the trace corrects them at `place`.
+    /// Invalid contents at `place`.
     #[error("{place}: {problem}")]
     Invalid {
         /// Where.
         place: Place,
-        /// What is wrong there and what to do.
+        /// The error and what to do.
         problem: String,
     },
-    /// The operating system refused.
+    /// An I/O error.
     #[error("cannot {doing} '{}': {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// On which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// Its reason.
+        /// The cause.
         source: io::Error,
     },
-    /// The directory to write to is in use; nothing was touched.
+    /// The target directory is in use; nothing was changed.
     #[error("'{}' {problem}", path.display())]
     Occupied {
         /// The directory.
         path: PathBuf,
-        /// By what, and what to do.
+        /// Why, and what to do.
         problem: String,
     },
 }
 
-/// Where in a trace something is wrong.
+/// The place of an error in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file, or the table of a trace in memory.
     pub file: String,
-    /// Where in it.
+    /// The position in it.
     pub at: At,
-    /// Which column, if one is to blame.
+    /// The column, if one is at fault.
     pub column: Option<&'static str>,
 }
 
@@ -78,13 +78,13 @@ impl fmt::Display for Place {
 }
 
 impl TraceError {
-    /// A file whose contents are wrong as a whole.
+    /// An error of a file as a whole.
     pub(crate) fn file(path: &Path, problem: impl Into<String>) -> Self {
         let place = Place { file: path.display().to_string(), at: At::Whole, column: None };
         TraceError::Invalid { place, problem: problem.into() }
     }
 
-    /// For `map_err` on a call to the operating system.
+    /// For `map_err` on I/O errors.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| TraceError::Io { doing, path, source }

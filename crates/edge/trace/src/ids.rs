@@ -1,12 +1,11 @@
-//! From the page ids of the files to indices into [`Trace::pages`](crate::Trace::pages).
+//! Maps page ids of files to indices into [`Trace::pages`](crate::Trace::pages).
 
 use std::collections::HashMap;
 
 use crate::model::Page;
 
-/// The index of every page id. Ids that lie close together, as generators and
-/// exports number them, cost four bytes each and one look-up; others go through
-/// a hash table with a random key, which no file can flood.
+/// The index of every page id. Dense ids, as generators and exports write them, cost four bytes each
+/// and one look-up; others use a hash table with a random key, against collision attacks.
 pub(crate) enum Ids {
     Close { first: u64, indices: Vec<u32> },
     Far(HashMap<u64, u32>),

@@ -1,16 +1,15 @@
-//! A recorded or simulated web on disk: read and written, checked row by row.
+//! Reads, writes and checks recorded or simulated webs on disk.
 //!
 //! A trace is a directory of tables (see `docs/traces.md`). In memory it is a
 //! [`Trace`]: columns turned into plain vectors, pages and hosts numbered
 //! densely in the order of the `pages` table, every other table sorted, every
-//! reference resolved. Whoever holds a `Trace` holds a valid one: the reader
-//! refuses anything else with a sentence naming file, line and column, and
+//! reference resolved. The reader returns valid traces only; its errors name file, line and column.
 //! [`Trace::check`] does the same for traces built in memory.
 //!
 //! The life of a table: [`read`] finds its file, streams its rows through the
 //! rules of one row (`rules`), sorts them (`arrange`), then applies the rules
-//! that hold between rows. [`write()`] goes the other way, through a temporary
-//! directory, so that a trace on disk is whole or not there.
+//! that hold between rows. [`write()`] writes to a temporary directory and renames it, so that a trace
+//! on disk is complete or absent.
 
 mod arrange;
 mod cell;

@@ -1,16 +1,15 @@
 //! Finds the lines of rows that break a rule between rows.
 //!
-//! Such rules are checked on sorted tables, which no longer know their lines.
-//! Remembering the line of every row would cost memory on every good trace;
-//! reading a bad file once more costs only its owner a moment.
+//! Such rules are checked on sorted tables, which do not know line numbers. Keeping the line of every
+//! row would cost memory for every valid trace; so an invalid file is read a second time.
 
 use crate::error::{At, TraceError};
 use crate::rows::Rows;
 use crate::rules::Problem;
 use crate::table::TableFile;
 
-/// The error for a problem with the last row that `matches`, naming also the
-/// first if there are several.
+/// The error for a problem with the last row that `matches`; also names the first if there are
+/// several.
 pub(crate) fn refuse(
     file: &TableFile,
     problem: Problem,

@@ -1,4 +1,4 @@
-//! `trace.toml`: the name of a trace, how long it lasts, when and whence.
+//! `trace.toml`: name, duration, start and origin of a trace.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::rules;
 
 pub(crate) const FILE_NAME: &str = "trace.toml";
 
-/// A longer one is not a manifest.
+/// Largest manifest.
 const LONGEST: u64 = 1 << 20;
 
-/// What `trace.toml` says.
+/// The contents of `trace.toml`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
@@ -28,8 +28,7 @@ pub(crate) struct Manifest {
     pub(crate) note: Option<String>,
 }
 
-/// The file, before its values are checked. Other keys are ignored, as other
-/// columns are in tables.
+/// The unchecked file. Unknown keys are ignored, like unknown columns of tables.
 #[derive(Deserialize)]
 struct Raw {
     name: String,
@@ -87,13 +86,12 @@ impl Manifest {
     }
 }
 
-/// Reads the number from the text itself: through a float it would lose
-/// microseconds in long traces.
+/// Parses the text of the number: a float would lose microseconds in long traces.
 fn duration(value: &Spanned<toml::Value>, text: &str) -> Result<Span, String> {
     let digits = text.get(value.span()).unwrap_or_default().replace('_', "");
     let number = matches!(value.get_ref(), toml::Value::Integer(_) | toml::Value::Float(_));
     let end: Time = digits.parse().ok().filter(|_| number).ok_or_else(|| {
-        format!("{} is not a length of time; write seconds, like 86400 or 12.5", shown(&digits))
+        format!("{} is not a duration; write seconds, like 86400 or 12.5", shown(&digits))
     })?;
     rules::duration(end)?;
     Ok(end.since(Time::ZERO))

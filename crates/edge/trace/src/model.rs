@@ -2,18 +2,17 @@
 
 use tidewatch_core::{Rate, Span, Time};
 
-/// A web over time: which pages exist, what links to them, how they change and
-/// how much users care.
+/// A web over time: pages, links, changes, clicks and views.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// A short name.
     pub name: String,
-    /// How long the simulation runs. Clicks and views may lie beyond: they
-    /// count towards the profit of fetches made within.
+    /// Length of a simulation. Clicks and views may come later: they count towards the profit of
+    /// earlier fetches.
     pub duration: Span,
     /// Wall-clock time of the origin, RFC 3339.
     pub start: Option<String>,
-    /// Where it comes from.
+    /// Its origin.
     pub note: Option<String>,
     /// Every page, by ascending `id`.
     pub pages: Vec<Page>,
@@ -34,7 +33,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The latest time that any table mentions.
+    /// The latest time in any table.
     pub fn latest(&self) -> Time {
         let pages = self.pages.iter().map(|p| p.died.unwrap_or(p.born));
         let links = self.links.iter().map(|l| l.disappears.unwrap_or(l.appears));
@@ -56,20 +55,20 @@ pub struct Page {
     pub url: Box<str>,
     /// Index into [`Trace::hosts`].
     pub host: u32,
-    /// When it came into being.
+    /// Time of birth.
     pub born: Time,
-    /// When it went away, if it did.
+    /// Time of death, if any.
     pub died: Option<Time>,
     /// Whether crawlers watch it for new links.
     pub is_source: bool,
     /// Importance; 1 where the file gives none.
     pub weight: f64,
-    /// Known without a link from its birth on (`seed` column). Where the file
-    /// has no such column: sources, and pages that no link leads to.
+    /// Known from its birth without a link (`seed` column). Without that column: sources and pages
+    /// without inlinks.
     pub is_seed: bool,
 }
 
-/// A host and how often it may be fetched from.
+/// A host and its rate limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
     /// Its name.
@@ -78,12 +77,12 @@ pub struct Host {
     pub max_rate: Option<Rate>,
 }
 
-/// A link shown by one page to another for a while.
+/// A link that a page shows for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The page that shows it.
     pub source: u32,
-    /// Where it leads.
+    /// The target.
     pub page: u32,
     /// Shown from this time on…
     pub appears: Time,
@@ -102,7 +101,7 @@ pub struct Count {
     pub count: f64,
 }
 
-/// A page changed.
+/// A change of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The page.
@@ -120,18 +119,18 @@ pub struct Versions {
     pub fragments: Vec<u64>,
 }
 
-/// One version of a page: what it adds to and removes from the one before.
+/// One version of a page, as the difference to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// The page.
     pub page: u32,
-    /// When it was put up.
+    /// Its time.
     pub at: Time,
-    /// Where its fragments begin in [`Versions::fragments`]: first those added…
+    /// Start of its fragments in [`Versions::fragments`]: first those added…
     pub start: u64,
-    /// …so many of them…
+    /// …(their number)…
     pub added: u32,
-    /// …then so many removed.
+    /// …then those removed (their number).
     pub removed: u32,
 }
 

@@ -1,9 +1,7 @@
 //! Rows of a Parquet file, decoded a batch at a time.
 //!
-//! Types are taken as the Parquet schema has them: any width of integer or
-//! float, booleans, strings in whatever encoding. A hint of another Arrow type
-//! (dictionaries, large strings) that some writers embed is not needed for that
-//! and is skipped.
+//! Types follow the Parquet schema: integers and floats of any width, booleans, strings of any
+//! encoding. Embedded Arrow schemas (dictionaries, large strings) are ignored.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -116,12 +114,12 @@ impl ParquetRows {
     }
 }
 
-/// Runs the decoder, which panics on some damaged files, and turns that into an
-/// error too. Nothing of it is used afterwards, so no broken state is seen.
+/// Runs the decoder, which panics on some damaged files, and turns panics into errors. The decoder is
+/// not used afterwards.
 fn contained<T, E: Display>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(|error| error.to_string()),
-        Err(_) => Err("the decoder gave up".to_owned()),
+        Err(_) => Err("the decoder panicked".to_owned()),
     }
 }
 
@@ -129,8 +127,7 @@ fn damaged(reason: &str) -> String {
     format!("the Parquet data is damaged or cut short ({reason}); copy the file again")
 }
 
-/// Whether the pieces that the footer names lie within the file. The decoder
-/// takes that for granted.
+/// Checks that the column chunks of the footer lie within the file, which the decoder assumes.
 fn require_ranges(metadata: &ParquetMetaData, length: u64) -> Result<(), String> {
     for group in metadata.row_groups() {
         if group.num_rows() < 0 {
@@ -176,8 +173,7 @@ enum Values {
 }
 
 impl Values {
-    /// Whether [`Values::of`] knows what to do with this type. A column of
-    /// nothing but nulls has no type; its table is better off without it.
+    /// Whether [`Values::of`] supports this type. A column of nulls has no type and is ignored.
     fn takes(found: &DataType) -> bool {
         matches!(
             found,

@@ -1,8 +1,7 @@
-//! Rows into a Parquet file; the same rows are the same bytes.
+//! Writes rows to a Parquet file; equal rows give equal bytes.
 //!
-//! Ids are unsigned 64-bit integers, times are seconds as 64-bit floats. A float
-//! of seconds gives every microsecond back up to [`EXACT`], about 71 years; a
-//! trace that goes beyond is refused rather than rounded.
+//! Ids are unsigned 64-bit integers, times are seconds as 64-bit floats. Such floats are exact to the
+//! microsecond up to [`EXACT`], about 71 years; longer traces are refused rather than rounded.
 
 use std::fs::File;
 use std::io;
@@ -23,10 +22,10 @@ use crate::table::{Column, Kind, Table};
 /// Below 2⁵¹ µs: two roundings of a float's 2⁻⁵³ are less than half a microsecond.
 pub(crate) const EXACT: Time = Time::from_micros((1 << 51) - 1);
 
-/// What is collected before it is handed to the encoder.
+/// Rows per batch handed to the encoder.
 const ROWS_A_BATCH: usize = 64 << 10;
 
-/// What is encoded in memory before it goes to the file.
+/// Encoded bytes held in memory before they are written.
 const ROWS_A_GROUP: usize = 512 << 10;
 
 pub(crate) struct ParquetSink {
@@ -38,7 +37,7 @@ pub(crate) struct ParquetSink {
     rows: usize,
 }
 
-/// The cells of a column on their way into a batch.
+/// The cells of a column of the current batch.
 enum Values {
     Id(Vec<u64>),
     Text(StringBuilder),
@@ -111,8 +110,8 @@ impl Values {
     }
 }
 
-/// A cell came for a column of another kind: a fault of the code that fills
-/// tables, told as an error so that nothing is written.
+/// A cell for a column of another kind: a bug in this crate, reported as an error so that nothing is
+/// written.
 fn misplaced() -> io::Error {
     io::Error::other("a cell does not fit its column")
 }

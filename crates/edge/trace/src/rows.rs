@@ -1,4 +1,4 @@
-//! The rows of a table file, whatever its format, one at a time.
+//! Rows of a table file in any format, one at a time.
 
 use std::fmt::Display;
 
@@ -11,8 +11,8 @@ use crate::parquet_rows::ParquetRows;
 use crate::rules::Problem;
 use crate::table::{Format, Table, TableFile};
 
-/// A table being read. Getters take the position of a column in
-/// [`Table::columns`]; they may be called once [`Rows::advance`] said yes.
+/// A table being read. Getters take the position of a column in [`Table::columns`] and are valid after
+/// [`Rows::advance`] returned true.
 pub(crate) struct Rows {
     file: TableFile,
     source: Source,
@@ -59,7 +59,7 @@ impl Rows {
         }
     }
 
-    /// Where the current row is.
+    /// The position of the current row.
     pub(crate) fn at(&self) -> At {
         match &self.source {
             Source::Csv(rows) => rows.at(),
@@ -67,12 +67,12 @@ impl Rows {
         }
     }
 
-    /// The current row breaks a rule.
+    /// The error for the current row.
     pub(crate) fn refuse(&self, problem: Problem) -> TraceError {
         self.refuse_at(self.at(), problem)
     }
 
-    /// A row seen earlier breaks a rule.
+    /// The error for an earlier row.
     pub(crate) fn refuse_at(&self, at: At, Problem { column, text }: Problem) -> TraceError {
         let place = Place { file: self.file.path.display().to_string(), at, column };
         TraceError::Invalid { place, problem: text }
@@ -119,7 +119,7 @@ impl Rows {
         }
     }
 
-    /// The text of a cell that must say something.
+    /// The text of a cell that must not be empty.
     pub(crate) fn name(&self, column: usize, what: impl Display) -> Result<&str, TraceError> {
         match self.text(column)? {
             "" => Err(self.wrong(column, format!("the cell is empty; write {what}"))),
@@ -127,7 +127,7 @@ impl Rows {
         }
     }
 
-    /// The current row is refused for what it says in this column.
+    /// The error for a column of the current row.
     #[cold]
     pub(crate) fn wrong(&self, column: usize, text: String) -> TraceError {
         self.refuse(Problem { column: Some(self.column_name(column)), text })

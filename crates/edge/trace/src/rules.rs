@@ -1,9 +1,8 @@
-//! What a valid trace is: rules of one row, and rules between rows.
+//! The rules of valid traces: for single rows, and between rows.
 //!
-//! The reader applies the first kind as rows stream by, when it knows the line,
-//! and the second once a table is sorted. [`Trace::check`](crate::Trace::check)
-//! applies both to a trace in memory. Sentences here are the ends of messages
-//! that begin with the place.
+//! The reader applies the first kind while rows stream by, when it knows the line, and the second once
+//! a table is sorted. [`Trace::check`](crate::Trace::check) applies both to a trace in memory. Messages
+//! here are the ends of sentences that begin with the place.
 
 use std::collections::HashMap;
 
@@ -13,7 +12,7 @@ use crate::cell::{LATEST, not_negative, shown, time_within_limit};
 use crate::model::{Link, Page, Signal, Versions};
 use crate::table::Table;
 
-/// What is wrong with a row, and in which column.
+/// A problem of a row, and its column.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Problem {
     pub(crate) column: Option<&'static str>,
@@ -123,10 +122,10 @@ pub(crate) fn shown_twice(source: u64, page: u64, at: Time) -> Problem {
 
 pub(crate) fn duration(seconds: Time) -> Result<(), String> {
     if seconds == Time::ZERO {
-        return Err("the trace lasts no time; give its 'duration' in seconds in trace.toml".into());
+        return Err("the trace has no duration; set 'duration' in seconds in trace.toml".into());
     }
     if seconds > LATEST {
-        return Err("the duration is more than 1000 years; give it in seconds".into());
+        return Err("the duration exceeds 1000 years; it must be in seconds".into());
     }
     Ok(())
 }
@@ -149,7 +148,7 @@ pub(crate) fn overlap(links: &[Link]) -> Option<(usize, usize)> {
     None
 }
 
-/// Whether `b`, which does not appear before `a`, appears while `a` is there.
+/// Whether `b`, which does not appear before `a`, appears while `a` exists.
 fn clashes(a: &Link, b: &Link) -> bool {
     let gone_before = a.disappears.is_some_and(|gone| gone <= b.appears);
     a.page == b.page && (!gone_before || a.appears == b.appears)
@@ -160,15 +159,15 @@ pub(crate) fn repeated_signal(rows: &[Signal]) -> Option<usize> {
     rows.windows(2).position(|pair| pair[0] == pair[1]).map(|i| i + 1)
 }
 
-/// What became of a fragment of the page at hand.
+/// State of a fragment of the current page.
 #[derive(PartialEq)]
 enum Fate {
     There,
     RemovedBy(usize),
 }
 
-/// Whether versions add only what is not there and remove only what is. Rows
-/// are sorted by (page, at); the index of the offending one comes with the problem.
+/// Checks that versions add only absent fragments and remove only present ones. Rows are sorted by
+/// (page, at); the problem comes with the index of its row.
 pub(crate) fn contents(versions: &Versions, pages: &[Page]) -> Result<(), (usize, Problem)> {
     let mut fates: HashMap<u64, Fate> = HashMap::new();
     for (i, version) in versions.rows.iter().enumerate() {

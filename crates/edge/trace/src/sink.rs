@@ -1,4 +1,4 @@
-//! Rows on their way to a file, and the tables that go there.
+//! Writes the tables of a trace row by row.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,7 @@ pub(crate) trait Sink {
     fn finish(self: Box<Self>) -> io::Result<File>;
 }
 
-/// Whether the trace has anything to say in this table.
+/// Whether the trace has this table.
 pub(crate) fn has(trace: &Trace, table: Table) -> bool {
     match table {
         Table::Pages => true,
@@ -36,7 +36,7 @@ pub(crate) fn has(trace: &Trace, table: Table) -> bool {
     }
 }
 
-/// Sends every row of a table.
+/// Writes every row of a table.
 pub(crate) fn fill(sink: &mut dyn Sink, trace: &Trace, table: Table) -> io::Result<()> {
     match table {
         Table::Pages => pages(sink, trace),
@@ -69,7 +69,7 @@ fn pages(sink: &mut dyn Sink, trace: &Trace) -> io::Result<()> {
     Ok(())
 }
 
-/// Only hosts with a limit: the others are known from the pages.
+/// Only hosts with a limit: the pages name the others.
 fn hosts(sink: &mut dyn Sink, trace: &Trace) -> io::Result<()> {
     for host in &trace.hosts {
         let Some(rate) = host.max_rate else { continue };

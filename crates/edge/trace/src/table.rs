@@ -1,4 +1,4 @@
-//! Which tables a trace has, their columns, and the files they may lie in.
+//! The tables of a trace, their columns and files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(crate) enum Table {
     Signals,
 }
 
-/// What the cells of a column hold.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Id,
@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     Flag,
 }
 
-/// A column that the reader looks at.
+/// A column that the reader uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
@@ -145,7 +145,7 @@ impl Table {
     }
 }
 
-/// A table where it was found.
+/// The file of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct TableFile {
     pub(crate) table: Table,
@@ -170,7 +170,7 @@ impl Format {
     /// Every format.
     pub const ALL: [Format; 4] = [Format::Csv, Format::CsvGz, Format::CsvZst, Format::Parquet];
 
-    /// What files of this format end in.
+    /// File extension.
     pub const fn extension(self) -> &'static str {
         match self {
             Format::Csv => "csv",
@@ -187,7 +187,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// A word that names no format.
+/// An unknown format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a format of traces; choose csv, csv.gz, csv.zst or parquet")]
 pub struct UnknownFormat(String);

@@ -1,9 +1,9 @@
-//! From a [`Trace`] to a directory that is whole or not there.
+//! Writes a [`Trace`] to a directory that is complete or absent.
 //!
 //! Files are written and synced in a temporary sibling of the target, which is
 //! then renamed into place. To replace a trace, the old directory is moved
-//! aside first and removed last: at every instant one of the two is complete on
-//! disk, and an interruption between the renames is told by [`missing`].
+//! aside first and removed last: at every instant one of the two is complete on disk, and [`missing`]
+//! reports an interruption between the renames.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,8 +18,7 @@ use crate::parquet_sink::{self, ParquetSink};
 use crate::sink::{self, Sink};
 use crate::table::{Format, Table};
 
-/// Writes a trace to a directory that does not exist yet or is empty. Fails on
-/// a trace that [`Trace::check`] refuses.
+/// Writes a trace to a new or empty directory. Fails if [`Trace::check`] does.
 pub fn write(dir: &Path, trace: &Trace, format: Format) -> Result<(), TraceError> {
     let dir = &resolved(dir)?;
     if !entries(dir)?.is_empty() {
@@ -30,8 +29,7 @@ pub fn write(dir: &Path, trace: &Trace, format: Format) -> Result<(), TraceError
     staged.rename_to(dir)
 }
 
-/// Writes a trace in the place of the one in `dir`, if there is one. Refuses a
-/// directory that holds anything but a trace.
+/// Writes a trace to `dir`, replacing a trace that is there. Refuses a directory with foreign files.
 pub fn replace(dir: &Path, trace: &Trace, format: Format) -> Result<(), TraceError> {
     let dir = &resolved(dir)?;
     let held = entries(dir)?;
@@ -57,8 +55,7 @@ pub fn replace(dir: &Path, trace: &Trace, format: Format) -> Result<(), TraceErr
 const NEW: &str = "new";
 const OLD: &str = "old";
 
-/// The error for a trace that is not there; if a replacement was interrupted,
-/// where the old one went.
+/// The error for a missing trace; after an interrupted replacement it names the old one's place.
 pub(crate) fn missing(dir: &Path, error: io::Error) -> TraceError {
     let aside = (error.kind() == io::ErrorKind::NotFound).then(|| moved_aside(dir)).flatten();
     let Some(aside) = aside else { return TraceError::io("open the trace", dir)(error) };
@@ -89,8 +86,7 @@ fn entries(dir: &Path) -> Result<Vec<String>, TraceError> {
     Ok(names)
 }
 
-/// The directory by its full path, so that it has a parent and a name and links
-/// to it keep working.
+/// The full path of the directory, so that it has a parent and a name and links to it keep working.
 fn resolved(dir: &Path) -> Result<PathBuf, TraceError> {
     if let Ok(full) = dir.canonicalize() {
         return Ok(full);
@@ -145,7 +141,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // Gone if it was renamed; otherwise best effort, the error is on its way already.
+        // Already gone if it was renamed; otherwise best effort, as another error is being returned.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -168,7 +164,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the names in a directory durable.
+/// Syncs a directory.
 fn sync_dir(dir: &Path) -> Result<(), TraceError> {
     if cfg!(unix) {
         let sync = File::open(dir).and_then(|dir| dir.sync_all());

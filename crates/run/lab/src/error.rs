@@ -1,13 +1,13 @@
-//! What can go wrong in the lab, in sentences for the person who ran it.
+//! Errors of the lab.
 
 use tidewatch_core::{PageId, Span, Time};
 
-/// Why the lab could not do as asked.
+/// Errors of simulations, generators, imports and experiments.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// Pages are told apart by URL.
+    /// Two pages of a trace have the same URL.
     #[error(
-        "pages {} and {} of the trace have the same URL {url}; give each page its own",
+        "pages {} and {} of the trace have the same URL {url}; URLs must be unique",
         ids[0], ids[1]
     )]
     SameUrl {
@@ -16,29 +16,29 @@ pub enum LabError {
         /// The pages' ids in the file.
         ids: [u64; 2],
     },
-    /// No simulation can spend this.
-    #[error("a budget of {budget} fetches per second is impossible: {why}")]
+    /// An invalid budget.
+    #[error("invalid budget of {budget} fetches per second: {why}")]
     Budget {
-        /// What was asked for.
+        /// The budget.
         budget: f64,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Nothing to measure.
+    /// The measured window is empty or longer than the trace.
     #[error(
         "cannot measure the last {last} of a trace that lasts {duration}; \
          choose a span above zero and at most as long as the trace"
     )]
     Window {
-        /// What was asked for.
+        /// The window.
         last: Span,
-        /// What there is.
+        /// Length of the trace.
         duration: Span,
     },
-    /// Logs have to be read now and then.
+    /// The log push period is zero.
     #[error("the log push period must be above zero")]
     LogPush,
-    /// A generator cannot make what was asked for.
+    /// An invalid setting of a generator.
     #[error(transparent)]
     Generator(#[from] crate::generate::shared::BadConfig),
     /// Data could not be imported.
@@ -47,46 +47,37 @@ pub enum LabError {
     /// A trace could not be read.
     #[error(transparent)]
     Trace(#[from] tidewatch_trace::TraceError),
-    /// An experiment needs data that were not given.
-    #[error("the experiment {experiment} needs {needs}")]
-    NoData {
-        /// Its name.
-        experiment: &'static str,
-        /// What to give, and how.
-        needs: &'static str,
-    },
-    /// An allocation has no answer.
+    /// An allocation problem without solution.
     #[error(transparent)]
     Allocate(#[from] tidewatch_science::allocate::AllocateError),
-    /// A law of change makes no sense.
+    /// An invalid law of change.
     #[error(transparent)]
     Law(#[from] tidewatch_science::law::LawError),
-    /// A formula was asked for where it does not hold.
+    /// A formula outside its domain.
     #[error(transparent)]
     Math(#[from] tidewatch_math::MathError),
-    /// A graph is damaged, or a walk was asked for what makes no sense.
+    /// A damaged graph or invalid parameters of a walk.
     #[error(transparent)]
     Graph(#[from] tidewatch_graph::GraphError),
-    /// An experiment on real data was run without any.
-    #[error("the experiment {experiment} needs real data; give --data with the folder {folder}")]
+    /// An experiment on real data was run without `--data`.
+    #[error("the experiment {experiment} needs real data; pass --data with the folder {folder}")]
     NeedsData {
-        /// Which.
+        /// Its name.
         experiment: &'static str,
-        /// What the folder holds.
+        /// Name or contents of the folder.
         folder: &'static str,
     },
     /// No policy has this name.
     #[error("there is no policy '{name}'; the policies are {known}")]
     UnknownPolicy {
-        /// What was asked for.
+        /// The unknown name.
         name: String,
         /// All names.
         known: String,
     },
-    /// A bug in a policy: it ignored the gate.
+    /// A policy ignored the gate.
     #[error(
-        "the policy chose page {} at {at} although its host is closed until {opens}; \
-         this is a defect of the policy",
+        "bug in the policy: it chose page {} at {at}, but politeness closes the host until {opens}",
         page.0
     )]
     ClosedHost {
@@ -97,9 +88,9 @@ pub enum LabError {
         /// When the host opens.
         opens: Time,
     },
-    /// A bug in a policy: it made up a page.
+    /// A policy chose a page that it does not know.
     #[error(
-        "the policy chose page {}, which it was never told of; this is a defect of the policy",
+        "bug in the policy: it chose page {}, which it was never told of",
         page.0
     )]
     UnknownPage {

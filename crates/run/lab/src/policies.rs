@@ -1,4 +1,4 @@
-//! Every policy that the lab can run, by name: the crawler's own and the oracles.
+//! Every policy that the lab can run, by name: the crawler's policies and the oracles.
 
 use tidewatch_policy::{Policy, registry};
 use tidewatch_science::allocate::Objective;
@@ -6,75 +6,75 @@ use tidewatch_science::allocate::Objective;
 use crate::oracle::{Knowledge, KnownLongevity, Omniscient, SeenLongevity, known_rates};
 use crate::{LabError, World};
 
-/// A policy to be run in the lab.
+/// A policy that the lab can run.
 #[derive(Clone, Copy)]
 pub struct Contestant {
     /// Its name.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub about: &'static str,
     kind: Kind,
 }
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// What a crawler could run.
+    /// A policy of the crawler.
     Policy(fn(u64) -> Box<dyn Policy>),
-    /// May look at the truth, and knows every page from its birth.
+    /// Sees the truth, and knows every page from its birth.
     Oracle(for<'w> fn(&'w World) -> Box<dyn Policy + 'w>),
 }
 
-/// Oracles, which live in the lab alone.
+/// The oracles.
 const ORACLES: &[Contestant] = &[
     Contestant {
         name: "omniscient",
-        about: "oracle: knows every page and the future; spends each fetch where it gains most",
+        about: "oracle: knows every page and the future; fetches where it gains most",
         kind: Kind::Oracle(|world| Box::new(Omniscient::new(world))),
     },
     Contestant {
         name: "cgm-oracle",
-        about: "oracle: cgm, told how often each page changes",
+        about: "oracle: cgm with true change rates",
         kind: Kind::Oracle(|world| Box::new(known_rates(world, Objective::Freshness))),
     },
     Contestant {
         name: "age-oracle",
-        about: "oracle: age, told how often each page changes",
+        about: "oracle: age with true change rates",
         kind: Kind::Oracle(|world| Box::new(known_rates(world, Objective::Age))),
     },
     Contestant {
         name: "harmonic-oracle",
-        about: "oracle: harmonic, told how often each page changes",
+        about: "oracle: harmonic with true change rates",
         kind: Kind::Oracle(|world| Box::new(known_rates(world, Objective::Harmonic))),
     },
     Contestant {
         name: "uniform-changing",
-        about: "oracle: every page that ever changes, equally often",
+        about: "oracle: refreshes all changing pages equally often",
         kind: Kind::Oracle(|world| Box::new(KnownLongevity::new(world, Knowledge::Changing))),
     },
     Contestant {
         name: "hs-s",
-        about: "oracle: best periods for whether copies are stale, told how often pages change",
+        about: "oracle: periods that minimise holistic staleness, from true change rates",
         kind: Kind::Oracle(|world| Box::new(KnownLongevity::new(world, Knowledge::Rates))),
     },
     Contestant {
         name: "fs-s",
-        about: "oracle: best periods for how much of copies is stale, told how pages diverge",
+        about: "oracle: periods that minimise fragment staleness, from true divergence",
         kind: Kind::Oracle(|world| Box::new(KnownLongevity::new(world, Knowledge::Divergence))),
     },
     Contestant {
         name: "hs-d",
-        about: "oracle: sees which copies are stale, and refreshes what stayed fresh longest",
+        about: "oracle: sees which copies are stale, and refreshes those that stayed fresh longest",
         kind: Kind::Oracle(|world| Box::new(SeenLongevity::new(world, true))),
     },
     Contestant {
         name: "fs-d",
-        about: "oracle: sees how much of each copy is stale, and refreshes where that is worth most",
+        about: "oracle: sees the staleness of every copy, and refreshes where it gains most",
         kind: Kind::Oracle(|world| Box::new(SeenLongevity::new(world, false))),
     },
 ];
 
 impl Contestant {
-    /// Makes one for a run over `world`.
+    /// Creates the policy for a run over `world`.
     pub fn make<'w>(&self, world: &'w World, seed: u64) -> Box<dyn Policy + 'w> {
         match self.kind {
             Kind::Policy(make) => make(seed),
@@ -82,13 +82,13 @@ impl Contestant {
         }
     }
 
-    /// Whether it knows what no crawler can.
+    /// Whether it is an oracle.
     pub const fn is_oracle(&self) -> bool {
         matches!(self.kind, Kind::Oracle(_))
     }
 }
 
-/// Every policy, the crawler's own first.
+/// Every policy, oracles last.
 pub fn all() -> impl Iterator<Item = Contestant> {
     let own = registry::POLICIES.iter().map(|entry| Contestant {
         name: entry.name,
@@ -98,7 +98,7 @@ pub fn all() -> impl Iterator<Item = Contestant> {
     own.chain(ORACLES.iter().copied())
 }
 
-/// A crawler's own policy of that name, made from a seed.
+/// The crawler's policy of that name.
 pub fn own(name: &str, seed: u64) -> Result<Box<dyn Policy>, LabError> {
     match find(name)?.kind {
         Kind::Policy(make) => Ok(make(seed)),

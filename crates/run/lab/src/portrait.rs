@@ -1,6 +1,6 @@
-//! The portrait of a page: one stripe a fragment, in the order of first appearance, as long as it
-//! stood there `[OP08, fig. 1]`. Static content is a wall at the top, churn a staircase of short
-//! stripes, scroll one of long stripes.
+//! The portrait of a page: one stripe per fragment, in order of first appearance, from its appearance
+//! to its removal `[OP08, fig. 1]`. Static content is a block at the top, churn a staircase of short
+//! stripes, scroll a staircase of long stripes.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{Span, Time};
@@ -8,10 +8,10 @@ use tidewatch_report::{Axis, Span as Stripe, Stripes};
 
 use crate::world::World;
 
-/// Most stripes of a portrait; more are thinned out evenly, which keeps the picture.
+/// Most stripes of a portrait; more are thinned evenly.
 const MOST_STRIPES: usize = 240;
-/// Tones: there from beginning to end, came or went.
-const TONES: [&str; 2] = ["there throughout", "came or went"];
+/// Tones of fragments present all the time and of others.
+const TONES: [&str; 2] = ["always present", "added or removed"];
 
 /// Draws a page of a world from its versions.
 pub fn portrait(world: &World, page: u32, title: impl Into<String>) -> Stripes {
@@ -32,7 +32,7 @@ pub fn portrait(world: &World, page: u32, title: impl Into<String>) -> Stripes {
     stripes
 }
 
-/// When each fragment stood on the page, by first appearance.
+/// Presence of each fragment, by first appearance.
 fn lives(world: &World, page: u32, end: Time) -> Vec<Vec<(Time, Time)>> {
     let Some(versions) = world.trace().versions.as_ref() else { return Vec::new() };
     let mut numbers: FxHashMap<u64, usize> = FxHashMap::default();

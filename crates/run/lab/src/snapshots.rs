@@ -1,8 +1,8 @@
-//! Pages as seen through snapshots at equal distances, as a data set of snapshots knows them.
+//! Pages as a data set of equally spaced snapshots shows them.
 //!
-//! From snapshots alone follow the mean divergence of versions so many snapshots apart, which is
-//! what an off-line policy is given `[OP08, §3.4]`, and the *eagerness* E with which a page diverges
-//! inside an interval: near 1 where content is gone at once, near 0 where it goes at the last moment.
+//! Snapshots give the mean divergence of versions at every lag, which is what an off-line policy
+//! knows `[OP08, §3.4]`, and the *eagerness* E with which a page diverges within an interval: near 1 if
+//! content is replaced at the beginning, near 0 at the end.
 //! Between two snapshots D = (1 − E)·D(left) + E·D(right) `[OP08, app. B]`.
 
 use rustc_hash::FxHashMap;
@@ -10,19 +10,19 @@ use tidewatch_core::{Span, Time};
 
 use crate::world::World;
 
-/// Most snapshots looked at: as many as a word has bits.
+/// Most snapshots: the bits of a word.
 pub const MOST_SNAPSHOTS: usize = 64;
 
 /// A page's fragments by the snapshots that hold them.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Bit i: snapshot i holds them; how many fragments have this pattern.
+    /// Patterns (bit i: snapshot i has the fragment) and numbers of fragments with each.
     patterns: Vec<(u64, u32)>,
     snapshots: usize,
 }
 
 impl Seen {
-    /// Looks at a page `snapshots` times, every `spacing`, the first time at the start.
+    /// Takes `snapshots` snapshots of a page every `spacing`, the first at the start.
     pub fn of(world: &World, page: u32, snapshots: usize, spacing: Span) -> Self {
         let snapshots = snapshots.min(MOST_SNAPSHOTS);
         let mut held: FxHashMap<u64, (bool, u64)> = FxHashMap::default();
@@ -57,7 +57,7 @@ impl Seen {
         if either == 0 { 0.0 } else { 1.0 - both as f64 / either as f64 }
     }
 
-    /// E: the mean of D(P₀,P₁)/D(P₀,P₂) over consecutive triples that differ; one half where none do.
+    /// E: the mean of D(P₀,P₁)/D(P₀,P₂) over consecutive triples that differ; ½ if none do.
     pub fn eagerness(&self) -> f64 {
         let triples = (0..self.snapshots.saturating_sub(2)).filter_map(|i| {
             let far = self.divergence(i, i + 2);
@@ -67,7 +67,7 @@ impl Seen {
         if count > 0.0 { sum / count } else { 0.5 }
     }
 
-    /// D*(lag): the mean divergence of snapshots `lag` apart, for every lag there is.
+    /// D*(lag): the mean divergence of snapshots `lag` apart, for every lag.
     pub fn mean_divergence(&self) -> Vec<f64> {
         let mean = |lag: usize| {
             let pairs = self.snapshots - lag;
@@ -77,17 +77,16 @@ impl Seen {
     }
 }
 
-/// U(t) of a page known through snapshots, for a policy that asks when it reaches a worth.
+/// U(t) of a page from its snapshots, to find when it reaches a given worth.
 #[derive(Clone, Debug)]
 pub struct SnapshotWorth {
     spacing: f64,
-    /// U at every lag, made to never fall.
+    /// U at every lag, made monotone.
     worth: Vec<f64>,
 }
 
 impl SnapshotWorth {
-    /// From a page's snapshots `spacing` apart. Few pairs are many snapshots apart, so the last
-    /// third of the lags is not used.
+    /// From snapshots `spacing` apart. The last third of the lags, with few pairs, is not used.
     pub fn of(seen: &Seen, spacing: Span) -> Self {
         let (divergence, eager) = (seen.mean_divergence(), seen.eagerness());
         let spacing = spacing.seconds();
@@ -103,7 +102,7 @@ impl SnapshotWorth {
         SnapshotWorth { spacing, worth: worth.collect() }
     }
 
-    /// The time after a fetch when the worth is reached; infinite if never.
+    /// Time after a fetch at which the worth is reached; infinite if never.
     pub fn elapsed_at(&self, worth: f64) -> f64 {
         let next = self.worth.partition_point(|&u| u < worth);
         if next == 0 || next >= self.worth.len() {
@@ -113,7 +112,7 @@ impl SnapshotWorth {
         self.spacing * ((next - 1) as f64 + (worth - low) / (high - low))
     }
 
-    /// Whether no refresh is ever worth anything.
+    /// Whether refreshes never gain anything.
     pub fn is_static(&self) -> bool {
         self.worth.last().is_none_or(|&u| u <= 0.0)
     }

@@ -6,7 +6,7 @@ use std::f64::consts::TAU;
 
 use tidewatch_report::{
     Axis, Bar, BarChart, Cell, Chart, Column, Point, Reference, Report, Section, Series, Span,
-    Stripes, Table, Tile, WriteError, write_report,
+    Stripes, Table, WriteError, write_report,
 };
 
 const POLICIES: [&str; 6] = ["price", "echo-newpages", "cgm", "age", "uniform", "proportional"];
@@ -26,7 +26,6 @@ fn policies_table() -> Table {
         Column::number("Age").unit("h").lowest(),
         Column::number("Profit").unit("clicks/s").highest(),
         Column::number("Published"),
-        Column::number("Ratio"),
         Column::number("Fetches"),
     ];
     let mut table = Table::new(columns).caption("Six policies on one trace, five seeds each.");
@@ -40,7 +39,6 @@ fn policies_table() -> Table {
             Cell::number(3.2 + 2.9 * i_f * i_f, 1),
             if i == 4 { Cell::missing() } else { Cell::significant(12.5 / (1.0 + i_f), 3) },
             Cell::maybe(published, 2),
-            published.map_or_else(Cell::missing, |p| Cell::ratio(freshness, p)),
             Cell::count(86_400 * (i as u64 + 1)),
         ]);
     }
@@ -74,8 +72,7 @@ fn cost_staleness() -> Chart {
         Axis::new("budget").unit("fetches a day").log(),
         Axis::new("staleness").unit("weighted share").log(),
     )
-    .caption("Each marker is one budget; lower left is better.")
-    .reference(Reference::vertical(30_000.0, "today's budget"));
+    .caption("Each marker is one budget; lower left is better.");
     for (k, name) in ["price", "cgm", "uniform"].iter().enumerate() {
         let points = (0..9).map(|i| {
             let budget = 1000.0 * 2_f64.powi(i);
@@ -85,19 +82,6 @@ fn cost_staleness() -> Chart {
         chart.push(Series::curve(*name, points));
     }
     chart
-}
-
-fn scatter() -> Chart {
-    let labelled = POLICIES.iter().enumerate().map(|(i, name)| {
-        let i = i as f64;
-        Point::new(1.0 + 0.8 * i, 0.85 - 0.05 * i + 0.04 * (i % 2.0)).label(*name)
-    });
-    Chart::new(
-        "Freshness against work",
-        Axis::new("processor time").unit("s"),
-        Axis::new("freshness"),
-    )
-    .series(Series::points("policies", labelled))
 }
 
 fn true_against_estimated() -> Chart {
@@ -136,35 +120,6 @@ fn single_bars() -> BarChart {
     })
 }
 
-fn log_bars() -> BarChart {
-    BarChart::new("Time to decide", Axis::new("nanoseconds a fetch").log())
-        .category("heap", [Bar::between(85.0, 70.0, 110.0)])
-        .category("timer wheel", [Bar::between(31.0, 28.0, 35.0)])
-        .category("full sweep", [Bar::between(48_000.0, 41_000.0, 60_000.0)])
-}
-
-fn histogram() -> Chart {
-    let ages =
-        |scale: f64, seed: u64| (0..4000).map(move |i| -scale * (1.0 - noise(i + seed)).ln());
-    Chart::new("Age when fetched", Axis::seconds("age").from_zero(), Axis::new("pages")).all(
-        Series::histograms([("uniform", ages(40_000.0, 77_000)), ("price", ages(16_000.0, 7))], 60),
-    )
-}
-
-fn cdf() -> Chart {
-    let delays = |scale: f64, seed: u64| {
-        (0..20_000).map(move |i| scale * (-(1.0 - noise(i + seed)).ln()).powf(2.0))
-    };
-    Chart::new(
-        "Delay until a new page is found",
-        Axis::seconds("delay").log().range(1.0, 864_000.0),
-        Axis::new("share of pages").range(0.0, 1.0),
-    )
-    .series(Series::cdf("echo-greedy", delays(600.0, 1)))
-    .series(Series::cdf("frequency", delays(2400.0, 100_000)))
-    .series(Series::cdf("bfs", delays(9000.0, 300_000)))
-}
-
 fn steps() -> Chart {
     let price = |seed: u64| {
         (0..48).scan(1.0, move |level: &mut f64, i| {
@@ -179,9 +134,8 @@ fn steps() -> Chart {
 
 fn portrait() -> Stripes {
     let mut picture = Stripes::new("Portrait of a page", Axis::seconds("time").from_zero())
-        .caption("A row is a fragment of the page; lines are fetches.")
-        .tones(["on the page", "in our copy"])
-        .moments((1..6).map(|i| f64::from(i) * 60_000.0));
+        .caption("A row is a fragment of the page.")
+        .tones(["on the page", "in our copy"]);
     for row in 0..14_u64 {
         let from = 300_000.0 * noise(row * 3);
         let to = from + 20_000.0 + 180_000.0 * noise(row * 3 + 1);
@@ -267,28 +221,17 @@ fn gallery() -> Report {
         .fact("Budget", "86,400 fetches a day")
         .fact("Seeds", "1–5")
         .section("Figures and tables", |s| {
-            s.tiles([
-                Tile::new("Freshness", "0.842").note("± 0.003, five seeds"),
-                Tile::new("Age", "3.2 h").note("published: 3.4 h"),
-                Tile::new("Price", "1.72").note("value a fetch"),
-                Tile::new("Fetches", "86,400"),
-            ])
-            .paragraph(
-                "The price policy keeps more of the weighted pages fresh than any other at the \
-                 same budget, and finds new pages no later than the policies made for that.",
-            )
-            .table(policies_table())
-            .note("Intervals are 95% of Student's t over seeds. Best values are emphasised.")
-            .preformatted("tidewatch lab compare --trace DIR --policies price,cgm --budget 86400");
+            s.table(policies_table())
+                .note("Intervals are 95% of Student's t over seeds. Best values are emphasised.");
         })
         .section("Lines", |s| {
             s.chart(freshness_over_time()).chart(cost_staleness()).chart(steps());
         })
         .section("Bars", |s| {
-            s.chart(bars()).chart(single_bars()).chart(log_bars());
+            s.chart(bars()).chart(single_bars());
         })
-        .section("Distributions and points", |s| {
-            s.chart(histogram()).chart(cdf()).chart(scatter()).chart(true_against_estimated());
+        .section("Points", |s| {
+            s.chart(true_against_estimated());
         })
         .section("Page portraits", |s| {
             s.chart(portrait()).chart(forest());

@@ -1,8 +1,7 @@
 //! Drawings: pure functions from data to SVG.
 //!
 //! A drawing is made for a [`Size`] and not scaled far from it, so that its text keeps the size of
-//! the text around it. Colours come from the custom properties of [`crate::stylesheet`]; a drawing
-//! that shall stand alone is made with [`Graphic::to_svg_file`], which carries them itself.
+//! the text around it. Colours come from the custom properties of [`crate::stylesheet`].
 
 mod axis;
 mod bars;
@@ -20,7 +19,7 @@ mod xy;
 
 pub use axis::Axis;
 pub use bars::{Bar, BarChart};
-pub use series::{Mark, Point, Series};
+pub use series::{Point, Series};
 pub use stripes::{Span, Stripes};
 pub(crate) use svg::stylesheet;
 pub use xy::{Chart, Reference};
@@ -83,11 +82,6 @@ impl Graphic {
             Self::Bars(bars) => bars.to_svg(size),
             Self::Stripes(stripes) => stripes.to_svg(size),
         }
-    }
-
-    /// The drawing as a file of its own, with its colours.
-    pub fn to_svg_file(&self, size: Size) -> String {
-        svg::standalone(&self.to_svg(size))
     }
 
     /// What the drawing leaves out, as sentences.

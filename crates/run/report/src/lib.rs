@@ -2,16 +2,15 @@
 //!
 //! A [`Report`] is a title, a lead and sections of [`Block`]s; [`Report::to_html`] turns it into
 //! one HTML file that needs no script and no other file, follows the reader's light or dark
-//! setting, fits a phone and prints. A [`Table`] renders as HTML, as aligned text for a terminal
-//! and as CSV, so that every place shows the same figures. [`Chart`], [`BarChart`] and
-//! [`Stripes`] are pure functions from data to SVG.
+//! setting, fits a phone and prints. A [`Table`] renders as HTML and as aligned text for a
+//! terminal. [`Chart`], [`BarChart`] and [`Stripes`] are pure functions from data to SVG.
 //!
-//! What holds everywhere:
+//! Invariants:
 //! - The same input gives the same bytes: no date, no random identifier, no hash order.
 //! - Every text is hostile. Markup is escaped, control and direction-changing characters are
 //!   replaced, long names are cut in drawings (never in tables).
-//! - No value makes a drawing fail. What cannot be drawn (NaN, ∞, zero on a logarithmic axis) is
-//!   left out and a note under the chart says how much.
+//! - No value makes a drawing fail. Points that cannot be drawn (NaN, ∞, zero on a logarithmic axis)
+//!   are left out, and a note under the chart counts them.
 //! - Output is bounded: a drawing holds a few points per pixel, whatever the length of its data.
 //!
 //! ```
@@ -41,10 +40,10 @@ mod text;
 mod write;
 
 pub use chart::{
-    Axis, Bar, BarChart, Chart, Graphic, Mark, Point, Reference, Series, Size, Span, Stripes,
+    Axis, Bar, BarChart, Chart, Graphic, Point, Reference, Series, Size, Span, Stripes,
 };
 pub use page::stylesheet;
-pub use report::{Block, Report, Section, Tile};
-pub use table::{Align, Cell, Column, Table};
+pub use report::{Block, Report, Section};
+pub use table::{Cell, Column, Table};
 pub use text::clean;
 pub use write::{WriteError, write_report};

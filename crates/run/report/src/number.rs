@@ -1,9 +1,9 @@
-//! Numbers as text: for reading (grouped thousands, a true minus sign) and for machines (CSV).
+//! Numbers as text: grouped thousands, a true minus sign.
 
-/// What stands for a value that does not exist.
+/// Stands for a missing value.
 pub(crate) const MISSING: &str = "—";
 
-/// From here on a number is written with an exponent: more digits than a reader can count.
+/// Numbers from here on are written with an exponent.
 const EXPONENT_FROM: f64 = 1e15;
 
 /// More decimals than this say nothing: an `f64` has 17 significant digits.
@@ -83,18 +83,6 @@ fn group(digits: &str) -> String {
     grouped + fraction
 }
 
-/// A number for a machine: the shortest text that parses to the same `f64`; empty for NaN.
-pub(crate) fn exact(value: f64) -> String {
-    let size = value.abs();
-    if value.is_nan() {
-        String::new()
-    } else if size != 0.0 && !(1e-7..1e17).contains(&size) && size.is_finite() {
-        format!("{value:e}")
-    } else {
-        format!("{value}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,13 +109,5 @@ mod tests {
         assert_eq!(significant(1200.0, 3), "1200");
         assert_eq!(significant(0.5, 4), "0.5");
         assert_eq!(significant(-2.5e-9, 4), "−2.5×10⁻⁹");
-    }
-
-    #[test]
-    fn exact_numbers_parse_back() {
-        for value in [0.1, -3.0, 1e300, 5e-324, 123456789.123, f64::INFINITY] {
-            assert_eq!(exact(value).parse::<f64>().unwrap().to_bits(), value.to_bits());
-        }
-        assert_eq!(exact(f64::NAN), "");
     }
 }

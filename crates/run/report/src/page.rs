@@ -1,19 +1,19 @@
 //! The HTML page around the blocks of a report.
 //!
-//! Every drawing stands in the page twice, for a wide and for a narrow screen, and the style sheet
-//! shows one of them: scaling one drawing down to a phone would make its text unreadable.
+//! A page holds every drawing twice, for wide and for narrow screens, and the style sheet shows one
+//! of them: a drawing scaled down to a phone would be unreadable.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::palette::{self, DARK, LIGHT};
-use crate::report::{Block, Report, Section, Tile};
-use crate::text::{clean, clean_lines};
+use crate::report::{Block, Report, Section};
+use crate::text::clean;
 use crate::{Graphic, Size};
 
-/// From this many sections on, a list of them stands at the top.
+/// Reports with at least this many sections get a table of contents.
 const CONTENTS_FROM: usize = 4;
 
-/// Forbids scripts and every other resource, should markup ever slip through.
+/// Forbids scripts and all external resources, in case markup ever slips through.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'";
 
@@ -95,22 +95,8 @@ fn block(block: &Block) -> Markup {
         @match block {
             Block::Paragraph(text) => p { (clean(text)) },
             Block::Note(text) => p.note { (clean(text)) },
-            Block::Preformatted(text) => pre.scroll tabindex="0" { (clean_lines(text)) },
-            Block::Tiles(tiles) => dl.tiles { @for each in tiles { (tile(each)) } },
             Block::Table(table) => (table.to_markup()),
             Block::Graphic(graphic) => (graphic.to_markup()),
-        }
-    }
-}
-
-fn tile(tile: &Tile) -> Markup {
-    html! {
-        div {
-            dt { (clean(&tile.label)) }
-            dd {
-                span.value { (clean(&tile.value)) }
-                @if let Some(note) = &tile.note { span.note { (clean(note)) } }
-            }
         }
     }
 }

@@ -29,15 +29,6 @@ fn push_section(out: &mut String, section: &Section, width: usize) {
     for block in blocks {
         match block {
             Block::Paragraph(text) | Block::Note(text) => push_wrapped(out, text, width),
-            Block::Preformatted(text) => {
-                text.lines().for_each(|line| out.extend(["  ", &clean(line), "\n"]));
-            }
-            Block::Tiles(tiles) => {
-                for tile in tiles {
-                    let note = tile.note.as_ref().map_or(String::new(), |n| format!(" ({n})"));
-                    push_wrapped(out, &format!("{}: {}{note}", tile.label, tile.value), width);
-                }
-            }
             Block::Table(table) => out.extend(["\n", &table.to_text(width)]),
             Block::Graphic(_) => {}
         }

@@ -2,31 +2,6 @@
 
 use crate::{Graphic, Table};
 
-/// A figure worth a tile of its own.
-#[derive(Clone, Debug)]
-pub struct Tile {
-    pub(crate) label: String,
-    pub(crate) value: String,
-    pub(crate) note: Option<String>,
-}
-
-impl Tile {
-    /// A label and the value as it shall read.
-    pub fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { label: label.into(), value: value.into(), note: None }
-    }
-
-    /// A number, written as tables write it: a small one does not read as zero.
-    pub fn number(label: impl Into<String>, value: f64, decimals: usize) -> Self {
-        Self::new(label, crate::number::fixed(value, decimals))
-    }
-
-    /// A line under the value: its uncertainty, or what it is compared with.
-    pub fn note(self, note: impl Into<String>) -> Self {
-        Self { note: Some(note.into()), ..self }
-    }
-}
-
 /// One piece of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
@@ -34,10 +9,6 @@ pub enum Block {
     Paragraph(String),
     /// A remark in small type: how something was measured, what to be careful about.
     Note(String),
-    /// Text whose line breaks and blanks matter: a command, a configuration.
-    Preformatted(String),
-    /// Key figures side by side.
-    Tiles(Vec<Tile>),
     /// A table.
     Table(Table),
     /// A drawing.
@@ -71,16 +42,6 @@ impl Section {
     /// Adds a remark in small type.
     pub fn note(&mut self, text: impl Into<String>) -> &mut Self {
         self.push(Block::Note(text.into()))
-    }
-
-    /// Adds text whose line breaks matter.
-    pub fn preformatted(&mut self, text: impl Into<String>) -> &mut Self {
-        self.push(Block::Preformatted(text.into()))
-    }
-
-    /// Adds key figures.
-    pub fn tiles(&mut self, tiles: impl IntoIterator<Item = Tile>) -> &mut Self {
-        self.push(Block::Tiles(tiles.into_iter().collect()))
     }
 
     /// Adds a table.

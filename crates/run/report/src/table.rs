@@ -1,25 +1,19 @@
-//! Tables: one content, shown as HTML, as text for a terminal and as CSV.
+//! Tables, shown as HTML and as text for a terminal.
 //!
-//! A cell keeps its number, not its text, so that the best value of a column can be found and the
-//! CSV loses nothing. Rows may be ragged: short rows are filled with missing cells, and cells past
-//! the last column get a column without a name, so that no value is lost.
+//! A cell keeps its number, not its text, so that the best value of a column can be found. Rows may
+//! be ragged: short rows are filled with missing cells, and cells past the last column get a column
+//! without a name.
 
-mod csv;
 mod html;
 mod plain;
 
 use crate::number::{self, MISSING};
 use crate::text;
 
-/// Decimals of a ratio to a published value.
-const RATIO_DECIMALS: usize = 3;
-
-/// On which side the cells of a column line up.
+/// Alignment of a column: left for text, right for numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Text.
+enum Align {
     Left,
-    /// Numbers.
     Right,
 }
 
@@ -56,11 +50,6 @@ impl Column {
         Self { unit: Some(unit.into()), ..self }
     }
 
-    /// Lines the cells up on a side other than the usual one.
-    pub fn align(self, align: Align) -> Self {
-        Self { align, ..self }
-    }
-
     /// Emphasises the highest number of the column.
     pub fn highest(self) -> Self {
         Self { best: Best::Highest, ..self }
@@ -69,14 +58,6 @@ impl Column {
     /// Emphasises the lowest number of the column.
     pub fn lowest(self) -> Self {
         Self { best: Best::Lowest, ..self }
-    }
-
-    /// Header and unit on one line.
-    fn full_header(&self) -> String {
-        match &self.unit {
-            Some(unit) => format!("{} ({unit})", self.header),
-            None => self.header.clone(),
-        }
     }
 }
 
@@ -88,19 +69,17 @@ enum Content {
     Number { value: f64, decimals: usize },
     Significant { value: f64, digits: usize },
     PlusMinus { value: f64, half_width: f64, decimals: usize },
-    Ratio(f64),
 }
 
 /// One cell of a table.
 #[derive(Clone, Debug)]
 pub struct Cell {
     content: Content,
-    strong: bool,
 }
 
 impl Cell {
     fn of(content: Content) -> Self {
-        Self { content, strong: false }
+        Self { content }
     }
 
     /// A text.
@@ -123,15 +102,10 @@ impl Cell {
         Self::of(Content::Significant { value, digits })
     }
 
-    /// A number and the half-width of its confidence interval, both with the same decimals.
+    /// A number and the half-width of its confidence interval, both with the same decimals. A
+    /// half-width of NaN is not shown.
     pub fn plus_minus(value: f64, half_width: f64, decimals: usize) -> Self {
         Self::of(Content::PlusMinus { value, half_width, decimals })
-    }
-
-    /// Our value over the published one, as `×1.015`; missing if the published value is zero.
-    pub fn ratio(ours: f64, published: f64) -> Self {
-        let ratio = ours / published;
-        Self::of(if ratio.is_finite() { Content::Ratio(ratio) } else { Content::Missing })
     }
 
     /// No value: `—`.
@@ -144,19 +118,13 @@ impl Cell {
         value.map_or_else(Self::missing, |value| Self::number(value, decimals))
     }
 
-    /// Emphasises the cell.
-    pub fn strong(self) -> Self {
-        Self { strong: true, ..self }
-    }
-
-    /// The number by which the cell is compared and plotted.
+    /// The number by which the cell is compared.
     fn value(&self) -> Option<f64> {
         match self.content {
             Content::Missing | Content::Text(_) => None,
             Content::Number { value, .. }
             | Content::Significant { value, .. }
-            | Content::PlusMinus { value, .. }
-            | Content::Ratio(value) => value.is_finite().then_some(value),
+            | Content::PlusMinus { value, .. } => value.is_finite().then_some(value),
         }
     }
 
@@ -185,7 +153,6 @@ impl Cell {
                     format!("{value} ± {}", number::fixed(half_width, *decimals))
                 }
             }
-            Content::Ratio(ratio) => format!("×{}", number::fixed(*ratio, RATIO_DECIMALS)),
         }
     }
 }
@@ -246,7 +213,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// What each column's best cell reads, where a best is asked for.
+    /// The best cell of each column as shown, where the column has a best.
     fn best_shown(&self) -> Vec<Option<String>> {
         (0..self.columns.len()).map(|column| self.best_in(column)).collect()
     }
@@ -275,7 +242,7 @@ impl Table {
                         let is_best = best.is_some()
                             && cell.value().is_some()
                             && best.as_ref() == Some(&cell.shown_value());
-                        (cell.shown(), cell.strong || is_best)
+                        (cell.shown(), is_best)
                     })
                     .collect()
             })

@@ -1,11 +1,11 @@
-//! What time it is on the web.
+//! The clock of the served web.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tidewatch_core::Time;
 
-/// Says what time it is on the web that is served.
+/// The time of the served web.
 pub trait Clock: Send + Sync + 'static {
     /// Now, in the trace's time.
     fn now(&self) -> Time;
@@ -17,7 +17,7 @@ impl<F: Fn() -> Time + Send + Sync + 'static> Clock for F {
     }
 }
 
-/// Real time, so many times faster: `speed` simulated seconds per real second.
+/// Accelerated real time: `speed` simulated seconds per real second.
 #[derive(Clone, Copy, Debug)]
 pub struct Accelerated {
     began: Instant,
@@ -25,8 +25,7 @@ pub struct Accelerated {
 }
 
 impl Accelerated {
-    /// A clock that stood at 0 at `began`. A speed that is not finite and above
-    /// zero counts as 1.
+    /// A clock that shows 0 at `began`. An invalid speed (not finite or not above zero) counts as 1.
     pub fn new(began: Instant, speed: f64) -> Self {
         let is_sound = speed.is_finite() && speed > 0.0;
         Accelerated { began, speed: if is_sound { speed } else { 1.0 } }
@@ -38,8 +37,7 @@ impl Accelerated {
         Time::from_seconds(real * self.speed).unwrap_or(Time::NEVER)
     }
 
-    /// The real instant at which the clock shows `time`; `None` if it lies
-    /// beyond what the system's clock can express.
+    /// The real instant at which the clock shows `time`; `None` if the system's clock cannot express it.
     pub fn instant(&self, time: Time) -> Option<Instant> {
         let real = Duration::try_from_secs_f64(time.seconds() / self.speed).ok()?;
         self.began.checked_add(real)
@@ -57,7 +55,7 @@ impl Clock for Accelerated {
     }
 }
 
-/// A clock that stands still until it is set.
+/// A clock that moves only when set.
 #[derive(Debug, Default)]
 pub struct ByHand(AtomicU64);
 
@@ -95,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_speeds_are_real_time() {
+    fn invalid_speeds_are_real_time() {
         for speed in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!((Accelerated::new(Instant::now(), speed).speed() - 1.0).abs() < f64::EPSILON);
         }

@@ -32,7 +32,7 @@ impl Date {
         (era * 400 + year_of_era + i64::from(month <= 2), month, day)
     }
 
-    /// `None` for what no calendar has.
+    /// `None` for an impossible date.
     fn from_civil(year: i64, month: i64, day: i64, second_of_day: i64) -> Option<Self> {
         let is_plausible = (0..=9999).contains(&year)
             && (1..=12).contains(&month)
@@ -67,8 +67,7 @@ impl Date {
         format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}Z")
     }
 
-    /// Reads HTTP's form; the two obsolete forms are not understood, and a
-    /// condition that is not understood does not hold.
+    /// Parses an HTTP date; the two obsolete forms are not supported.
     pub(crate) fn from_http(text: &str) -> Option<Self> {
         let (weekday, rest) = text.strip_suffix(" GMT")?.split_once(", ")?;
         if !WEEKDAYS.contains(&weekday) {
@@ -82,7 +81,7 @@ impl Date {
         Date::from_civil(year, month, day, time_of_day(parts.next()?)?)
     }
 
-    /// Reads an RFC 3339 date with `Z` or a numeric offset; a fraction is cut off.
+    /// Parses an RFC 3339 date with `Z` or a numeric offset; truncates fractions.
     pub(crate) fn from_rfc3339(text: &str) -> Option<Self> {
         let (date, rest) = text.split_at_checked(10)?;
         let mut parts = date.splitn(3, '-');

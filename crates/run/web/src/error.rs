@@ -1,8 +1,8 @@
-//! What can go wrong when a web is put up.
+//! Errors of starting a web.
 
 use std::io;
 
-/// Why a web could not be served.
+/// Errors of starting a web.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// A URL of the trace cannot be served.
@@ -12,13 +12,13 @@ pub enum WebError {
         page: u64,
         /// Its URL.
         url: String,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
-    /// The trace breaks the rules of traces.
+    /// The trace is invalid.
     #[error(transparent)]
     Trace(#[from] tidewatch_trace::TraceError),
-    /// The trace's start is no date.
+    /// The trace's start is not a date.
     #[error("the trace starts at '{0}', which is not a date like 2026-01-31T12:00:00Z")]
     Start(String),
     /// No address could be bound.
@@ -28,7 +28,7 @@ pub enum WebError {
     Listen {
         /// The address tried.
         address: std::net::SocketAddr,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }

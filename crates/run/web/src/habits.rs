@@ -1,42 +1,41 @@
-//! How the hosts of a served web behave: politely, oddly, or not at all.
+//! How hosts of the served web behave and misbehave.
 //!
-//! Every trait of a host, page or moment is a pure function of the seed and of
-//! what it belongs to, so a web misbehaves the same way every time.
+//! Every property of a host, page or period is a pure function of the seed, so a web misbehaves the
+//! same way every time.
 
 use std::time::Duration;
 
 use tidewatch_core::{Span, Time};
 use tidewatch_math::rng::Draws;
 
-/// How common each behaviour is. Shares are of hosts or pages, from 0 to 1.
+/// Frequency of each behaviour, as shares of hosts or pages from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Habits {
     /// Hosts without a `robots.txt` (404).
     pub without_robots: f64,
-    /// Hosts, among those with a `robots.txt`, that disallow a `/private/`
-    /// section and yet link to it.
+    /// Hosts, among those with a `robots.txt`, that disallow `/private/` and still link to it.
     pub private: f64,
-    /// Hosts, among those with a `robots.txt`, that ask for a pause between fetches.
+    /// Hosts, among those with a `robots.txt`, that set a `Crawl-delay`.
     pub crawl_delay: f64,
-    /// The pause they ask for, at most; whole seconds of the trace's time.
+    /// Longest `Crawl-delay`, in whole seconds of the trace's time.
     pub longest_crawl_delay_s: u64,
-    /// Pages that are linked under an old URL, which redirects.
+    /// Pages linked by an old URL that redirects.
     pub moved: f64,
-    /// Hosts that link to a URL which redirects in a circle.
+    /// Hosts that link to a redirect loop.
     pub circle: f64,
-    /// Dead pages that say 410 instead of 404.
+    /// Dead pages that reply 410 instead of 404.
     pub gone: f64,
-    /// Chance that a host is out of order (503) in any given period.
+    /// Probability that a host is down (503) in a period.
     pub outage: f64,
-    /// How long such a period is.
+    /// Length of such a period.
     pub outage_period: Span,
-    /// Chance that a page fails (500) in any given period.
+    /// Probability that a page fails (500) in a period.
     pub failure: f64,
-    /// How long such a period is.
+    /// Length of such a period.
     pub failure_period: Span,
-    /// Hosts that are slow to answer.
+    /// Hosts that reply slowly.
     pub slow: f64,
-    /// How slow, at most, in real time.
+    /// Longest delay, in real time.
     pub slowest: Duration,
 }
 
@@ -62,8 +61,8 @@ impl Default for Habits {
 }
 
 impl Habits {
-    /// A web where nothing goes wrong: every host has a `robots.txt` that
-    /// allows everything, nothing moved, nothing fails, all is fast.
+    /// A web without faults: every host has a `robots.txt` that allows everything, no page has moved or
+    /// fails, and all hosts are fast.
     pub fn faultless() -> Self {
         Habits {
             without_robots: 0.0,
@@ -97,7 +96,7 @@ impl Habits {
         }
     }
 
-    /// How a page is linked, if not by its own URL.
+    /// The redirect to a page, if it is not linked by its own URL.
     pub(crate) fn moved(&self, seed: u64, page: u32) -> Option<Moved> {
         let mut draws = Draws::of(seed, "web.moved", u64::from(page));
         let moved = draws.chance(self.moved);
@@ -105,7 +104,7 @@ impl Habits {
         moved.then(|| way[draws.below(way.len() as u64) as usize])
     }
 
-    /// Whether a dead page says that it is gone for good.
+    /// Whether a dead page replies 410.
     pub(crate) fn says_gone(&self, seed: u64, page: u32) -> bool {
         Draws::of(seed, "web.gone", u64::from(page)).chance(self.gone)
     }
@@ -127,7 +126,7 @@ impl Habits {
     }
 }
 
-/// What one host does.
+/// The behaviour of one host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct HostHabits {
     pub(crate) has_robots: bool,
@@ -137,7 +136,7 @@ pub(crate) struct HostHabits {
     pub(crate) delay: Duration,
 }
 
-/// How the URL under which a page is linked leads to it.
+/// How the linked URL of a page redirects to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moved {
     /// 301 from an old URL.

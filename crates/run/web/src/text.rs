@@ -1,8 +1,7 @@
 //! Deterministic prose: titles, paragraphs and the text of a fragment.
 //!
-//! The words mean nothing; what matters is that the same key always gives the
-//! same words, that different keys give visibly different ones, and that word
-//! frequencies are uneven, as in any language.
+//! Equal keys give equal words, different keys give different ones, and word frequencies are skewed as
+//! in natural language.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -35,7 +34,7 @@ const SENTENCES: (u64, u64) = (3, 7);
 /// Words of a sentence, at least and at most.
 const LENGTH: (u64, u64) = (7, 18);
 
-/// A word; word of rank r comes about as often as r^(−1/2).
+/// A random word; the word of rank r has a frequency ∝ r^(−1/2).
 fn word(draws: &mut Draws) -> &'static str {
     let u = draws.uniform();
     WORDS[(u * u * WORDS.len() as f64) as usize]
@@ -69,7 +68,7 @@ pub(crate) fn title(seed: u64, page: u32) -> String {
     let mut draws = Draws::of(seed, "web.title", u64::from(page));
     let mut out = String::new();
     for i in 0..between(&mut draws, (3, 8)) {
-        // Rare words tell titles apart.
+        // Rare words distinguish titles.
         let word = WORDS[draws.below(WORDS.len() as u64) as usize];
         if i == 0 {
             push_capitalised(word, &mut out);
@@ -81,7 +80,7 @@ pub(crate) fn title(seed: u64, page: u32) -> String {
     out
 }
 
-/// Paragraphs on a page that has no fragments of its own: some have few, some many.
+/// Number of paragraphs of a page without fragments.
 pub(crate) fn paragraphs(seed: u64, page: u32) -> u64 {
     let u = Draws::of(seed, "web.length", u64::from(page)).uniform();
     4 + (36.0 * u * u * u) as u64
@@ -89,8 +88,8 @@ pub(crate) fn paragraphs(seed: u64, page: u32) -> u64 {
 
 /// Revision `revision` of paragraph `number` of `page`.
 pub(crate) fn push_paragraph(seed: u64, page: u32, number: u64, revision: u64, out: &mut String) {
-    // The item is the page, the place in its stream is the paragraph and
-    // revision; a paragraph takes fewer draws than the stride.
+    // The page is the item, paragraph and revision select the position in its stream; a paragraph
+    // takes fewer draws than the stride.
     const STRIDE: u64 = 1 << 10;
     const REVISIONS: u64 = 1 << 32;
     let mut draws = Draws::of(seed, "web.paragraph", u64::from(page));
@@ -98,9 +97,9 @@ pub(crate) fn push_paragraph(seed: u64, page: u32, number: u64, revision: u64, o
     push_sentences(&mut draws, out);
 }
 
-/// The text of a fragment: the same wherever the fragment stands.
+/// The text of a fragment, independent of its page.
 pub(crate) fn push_fragment(fragment: u64, out: &mut String) {
-    // The number itself closes the text: different fragments never look alike.
+    // The text ends with the number, so different fragments always differ.
     push_sentence(&mut Draws::of(0, "web.fragment", fragment), out);
     let _ = write!(out, " ({fragment:x})");
 }

@@ -1,4 +1,4 @@
-//! The tables of what happens to pages: `clicks`, `views`, `changes`, `versions`, `signals`.
+//! The tables of events: `clicks`, `views`, `changes`, `versions`, `signals`.
 
 use tidewatch_core::Time;
 
@@ -13,11 +13,11 @@ use crate::rows::Rows;
 use crate::rules::{self, Problem};
 use crate::table::TableFile;
 
-/// Follows the times of each page through a table of events.
+/// Tracks the last time of each page in a table of events.
 struct Clocks {
     /// One more than the microsecond of the page's last row; 0 before the first.
     last: Vec<u64>,
-    /// Whether a page may have several rows at a time.
+    /// Whether a page may have several rows at the same time.
     repeats: bool,
 }
 
@@ -26,8 +26,8 @@ impl Clocks {
         Clocks { last: vec![0; resolve.pages.len()], repeats }
     }
 
-    /// Page and time of the current row, refused if the page's clock goes
-    /// backwards, stands still, or starts before its birth.
+    /// Page and time of the current row; an error if the time is not after the page's previous row or is
+    /// before its birth.
     fn read(&mut self, rows: &Rows, resolve: &Resolve<'_>) -> Result<(u32, Time), TraceError> {
         let page = resolve.page(rows, events::PAGE)?;
         let at = rows.time(events::AT)?;
@@ -111,7 +111,7 @@ fn refuse_version(
     })
 }
 
-/// Appends the fragment hashes of a cell; how many there are.
+/// Appends the fragment hashes of a cell; returns their number.
 fn fragments(rows: &Rows, column: usize, into: &mut Vec<u64>) -> Result<u32, TraceError> {
     let before = into.len();
     for word in rows.text(column)?.split_ascii_whitespace() {

@@ -1,7 +1,7 @@
-//! From a directory to a [`Trace`].
+//! Reads a [`Trace`] from a directory.
 //!
-//! One module for each shape of table. Rows stream by and are refused while
-//! their line is known; tables are then sorted, and held to the rules between rows.
+//! Rows are checked while they stream by, when their line is known; tables are then sorted, and rules
+//! between rows are checked.
 
 mod events;
 mod links;
@@ -29,7 +29,7 @@ pub fn read(dir: &Path) -> Result<Trace, TraceError> {
     if !meta.is_dir() {
         return Err(TraceError::file(
             dir,
-            "a trace is a directory; give the one that holds 'pages'",
+            "a trace is a directory; name the one with the table 'pages'",
         ));
     }
     let manifest = Manifest::read(dir)?;
@@ -78,7 +78,7 @@ fn read_tables(dir: &Path) -> Result<Trace, TraceError> {
     Ok(Trace { pages, hosts, links, clicks, views, changes, versions, signals, ..named })
 }
 
-/// Where no column says so: sources are seeds, and what no link leads to.
+/// Without a `seed` column, sources and pages without inlinks are seeds.
 fn seed(pages: &mut [Page], links: &[Link]) {
     let mut linked = vec![false; pages.len()];
     for link in links {
@@ -89,7 +89,7 @@ fn seed(pages: &mut [Page], links: &[Link]) {
     }
 }
 
-/// What rows of the other tables refer to.
+/// Resolves references of the other tables.
 struct Resolve<'a> {
     ids: Ids,
     pages: &'a [Page],

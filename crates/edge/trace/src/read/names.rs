@@ -1,4 +1,4 @@
-//! Numbers for names.
+//! Interns names.
 
 use std::collections::HashMap;
 

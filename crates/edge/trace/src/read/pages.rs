@@ -1,4 +1,4 @@
-//! The tables that say what exists: `pages` and `hosts`.
+//! The tables `pages` and `hosts`.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,7 @@ pub(super) fn read_pages(file: &TableFile) -> Result<PagesRead, TraceError> {
     Ok(PagesRead { pages, hosts, seeds_given })
 }
 
-/// Sorts pages by id, numbers hosts by first mention.
+/// Sorts pages by id and numbers hosts by first mention.
 fn order_pages(pages: &mut [Page], mut names: Vec<Box<str>>) -> Vec<Host> {
     let order = arrange::pages(pages, names.len());
     let name = |old: u32| std::mem::take(&mut names[old as usize]);

@@ -344,7 +344,7 @@ fn versions_that_cannot_be() {
 
 #[test]
 fn manifests_that_cannot_be() {
-    let length = "is not a length of time; write seconds, like 86400 or 12.5";
+    let length = "is not a duration; write seconds, like 86400 or 12.5";
     let moment = "is not a date and time; write it like 2024-05-01T00:00:00Z";
     let cases = [
         ("duration = 5\n", "1: missing field `name`".to_owned()),
@@ -354,12 +354,12 @@ fn manifests_that_cannot_be() {
         ("name = 'x'\nduration = '7d'\n", format!("2: 'duration': ''7d'' {length}")),
         (
             "name = 'x'\nduration = 0\n",
-            "2: 'duration': the trace lasts no time; give its 'duration' in seconds in trace.toml"
+            "2: 'duration': the trace has no duration; set 'duration' in seconds in trace.toml"
                 .to_owned(),
         ),
         (
             "name = 'x'\nduration = 1e300\n",
-            "2: 'duration': the duration is more than 1000 years; give it in seconds".to_owned(),
+            "2: 'duration': the duration exceeds 1000 years; it must be in seconds".to_owned(),
         ),
         (
             "name = 'x'\nduration = 5\nstart = 'yesterday'\n",
@@ -396,7 +396,7 @@ fn directories_that_are_no_traces() {
     let file = dir.path().join("links.csv");
     assert_eq!(
         read(&file).unwrap_err().to_string(),
-        format!("{}: a trace is a directory; give the one that holds 'pages'", file.display())
+        format!("{}: a trace is a directory; name the one with the table 'pages'", file.display())
     );
     let absent = dir.path().join("absent");
     assert_eq!(

@@ -26,11 +26,11 @@ fn names_and_numbers() {
     assert_refused(&[
         (
             |t| t.duration = Span::ZERO,
-            "trace: the trace lasts no time; give its 'duration' in seconds in trace.toml",
+            "trace: the trace has no duration; set 'duration' in seconds in trace.toml",
         ),
         (
             |t| t.duration = Span::FOREVER,
-            "trace: the duration is more than 1000 years; give it in seconds",
+            "trace: the duration exceeds 1000 years; it must be in seconds",
         ),
         (
             |t| t.start = Some("noon".into()),

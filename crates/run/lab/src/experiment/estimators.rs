@@ -1,4 +1,4 @@
-//! How far off each change-rate estimator is on average `[CGM03e]`, `[UBRS20]`, `[APT20]`.
+//! Bias of every change-rate estimator `[CGM03e]`, `[UBRS20]`, `[APT20]`.
 
 use tidewatch_report::{Axis, Cell, Chart, Column, Point, Report, Series, Table};
 use tidewatch_science::estimate::{BiasRow, Method, bias_table};
@@ -9,8 +9,8 @@ const VISITS: u32 = 10;
 const RATIOS: [f64; 4] = [0.3, 1.0, 2.0, 3.0];
 const RUNS: u32 = 4000;
 
-/// Known means for ten visits, relative to the truth; the last-modified
-/// figure at r = 3 is not published.
+/// Published means for ten visits, relative to the true rate; the last-modified figure at r = 3 is
+/// not published.
 fn published(method: Method) -> Option<[Option<f64>; 4]> {
     match method {
         Method::Naive => Some([0.86, 0.63, 0.43, 0.32].map(Some)),
@@ -27,7 +27,7 @@ pub(super) fn run(setup: &Setup<'_>) -> Report {
     let mut columns = vec![Column::text("estimator")];
     for r in RATIOS {
         columns.push(Column::number(format!("r = {r}")));
-        columns.push(Column::number("known"));
+        columns.push(Column::number("published"));
     }
     columns.push(Column::number("coverage"));
     let mut table = Table::new(columns);
@@ -50,10 +50,10 @@ pub(super) fn run(setup: &Setup<'_>) -> Report {
         .fact("runs", RUNS.to_string())
         .section("Bias", |section| {
             section.table(table).note(
-                "± is the 95% interval of the simulation. Coverage is the least share, over the \
-                 four settings, of runs whose own 95% interval holds the true rate. The two \
-                 constant-memory estimators assume visits at random times, so equal intervals \
-                 show them at their worst.",
+                "± is the 95% interval of the simulation. Coverage is the lowest share, over the \
+                 four values of r, of runs whose 95% interval contains the true rate. The two \
+                 constant-memory estimators assume visits at random times; here visits are at equal \
+                 intervals.",
             );
             section.chart(chart(&by_method));
         })

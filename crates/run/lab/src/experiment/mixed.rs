@@ -1,35 +1,36 @@
-//! One price against every fixed split of the budget, on a web of every kind.
+//! One price against every fixed split of the budget, on a mixed web.
 
 use rayon::prelude::*;
 use tidewatch_core::{FetchKind, Rate, Span};
 use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_report::{Cell, Column, Report, Table};
 
-use super::Setup;
+use super::{Setup, cell};
 use crate::engine::{self, Measures, Settings};
 use crate::generate::mixed::{self, MixedConfig};
 use crate::split::Split;
 use crate::{LabError, World, policies};
 
-/// Fetches a second at scale 1, where about as many pages appear or change as in a tenth of `[LOSS13]`'s
-/// web: scarce, fair, ample.
+/// Fetches a second at scale 1 (about a tenth of the pages and changes of the web of `[LOSS13]`):
+/// scarce, fair, ample.
 const BUDGETS: [f64; 3] = [0.01, 0.03, 0.1];
-/// What each part is run by: the best of its kind that a crawler could run.
+/// The policy of each part: the best practical one of its kind.
 const PARTS: [&str; 3] = ["embarrassment", "echo-newpages", "indegree"];
-/// Splits are searched in these steps, in per cent: first coarse, then about the best.
+/// Step sizes of the search, in per cent: first coarse, then around the best.
 const COARSE: i32 = 20;
 const FINE: i32 = 5;
 
-/// What counts as a click served, and its name.
+/// Name and value of a measure of clicks served.
 type Measure = (&'static str, fn(&Measures) -> f64);
-/// The first is what one price is made for; the second gives nothing for a copy in which one word is
-/// out of date.
+/// One price maximises the first; the second counts nothing for a copy with any difference.
 const MEASURES: [Measure; 2] = [
-    ("by how much of the copy is right", |m| m.served_in_parts_per_s.unwrap_or(0.0)),
-    ("only where the copy is wholly right", |m| m.served_per_s.unwrap_or(0.0)),
+    ("weighted by the share of the copy that is up to date", |m| {
+        m.served_in_parts_per_s.unwrap_or(0.0)
+    }),
+    ("only by fully fresh copies", |m| m.served_per_s.unwrap_or(0.0)),
 ];
 
-/// A division of the budget, in per cent, and what it achieved on every web.
+/// A split of the budget in per cent, and its run on every web.
 struct Tried {
     split: [i32; 3],
     runs: Vec<Measures>,
@@ -46,7 +47,7 @@ fn best(tried: &[Tried], measure: Measure) -> &Tried {
     tried.iter().max_by(better).expect("some were tried")
 }
 
-/// What was achieved at a budget.
+/// Runs at one budget.
 struct Row {
     budget: f64,
     priced: Vec<Measures>,
@@ -54,7 +55,7 @@ struct Row {
 }
 
 impl Row {
-    /// One price over the best split, web by web.
+    /// Mean ratio of one price to the best split, web by web.
     fn ratio(&self, measure: Measure) -> Estimate {
         let best = best(&self.tried, measure);
         let pairs = self.priced.iter().zip(&best.runs);
@@ -88,12 +89,12 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
         });
     }
     Ok(report
-        .section("How splits were found", |section| {
+        .section("Search for the best split", |section| {
             section.note(format!(
                 "A fixed split gives each part its share: refreshes by {}, sources and new pages by {}, \
-                 the frontier by {}; what a part cannot use goes to the others. Splits were searched in \
-                 steps of {COARSE}%, then of {FINE}% about the best, on the very webs they are judged \
-                 on, which favours them.",
+                 the frontier by {}; unused budget goes to the other parts. Splits are searched in \
+                 steps of {COARSE}%, then of {FINE}% around the best, on the webs on which they are \
+                 judged, which favours them.",
                 PARTS[0], PARTS[1], PARTS[2]
             ));
         })
@@ -109,11 +110,11 @@ fn table(rows: &[Row], measure: Measure) -> Table {
         Column::number("budget").unit("fetches/s"),
         Column::number("one price").unit("clicks/s").highest(),
         Column::number("best split").unit("clicks/s"),
-        Column::text("which: refresh / news / frontier"),
-        Column::number("one price over it"),
-        Column::text("one price spent it on: refresh / source / new / frontier"),
+        Column::text("its shares: refresh / news / frontier"),
+        Column::number("one price / best split"),
+        Column::text("shares of one price: refresh / source / new / frontier"),
     ])
-    .caption("Clicks a second that met a copy in the collection.");
+    .caption("Clicks a second on pages in the collection.");
     for row in rows {
         let best = best(&row.tried, measure);
         let ours: f64 = row.priced.iter().map(measure.1).sum();
@@ -122,19 +123,11 @@ fn table(rows: &[Row], measure: Measure) -> Table {
             Cell::number(ours / row.priced.len() as f64, 4),
             Cell::number(best.mean(measure), 4),
             Cell::text(best.split.map(|share| share.to_string()).join(" / ")),
-            plus_minus(&row.ratio(measure)),
+            cell(&row.ratio(measure), 3),
             Cell::text(spent(&row.priced)),
         ]);
     }
     table
-}
-
-fn plus_minus(ratio: &Estimate) -> Cell {
-    if ratio.half_width.is_nan() {
-        Cell::number(ratio.mean, 3)
-    } else {
-        Cell::plus_minus(ratio.mean, ratio.half_width, 3)
-    }
 }
 
 fn conditions(setup: &Setup<'_>, budget: f64) -> Settings {
@@ -164,7 +157,7 @@ fn try_split(
     Ok(Tried { split, runs })
 }
 
-/// Splits in coarse steps, then in fine ones for as long as a neighbour is better.
+/// Tries coarse splits, then fine steps around the best until no neighbour is better.
 fn search(setup: &Setup<'_>, webs: &[(u64, World)], budget: f64) -> Result<Vec<Tried>, LabError> {
     let steps = 100 / COARSE;
     let coarse: Vec<[i32; 3]> = (0..=steps)
@@ -186,7 +179,7 @@ fn search(setup: &Setup<'_>, webs: &[(u64, World)], budget: f64) -> Result<Vec<T
     }
 }
 
-/// Splits that differ by one fine step from one part to another.
+/// Splits that move one fine step from one part to another.
 fn neighbours(split: [i32; 3]) -> impl Iterator<Item = [i32; 3]> {
     let pairs = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
     pairs.filter(|(from, to)| from != to).filter_map(move |(from, to)| {
@@ -223,15 +216,18 @@ fn all(row: &Row) -> Table {
 
 fn verdict(rows: &[Row]) -> String {
     let [first, _] = MEASURES;
-    let gains: Vec<f64> = rows.iter().map(|row| row.ratio(first).mean).collect();
+    sentence(&rows.iter().map(|row| row.ratio(first).mean).collect::<Vec<f64>>())
+}
+
+/// `gains` holds the ratio of one price to the best split at every budget.
+fn sentence(gains: &[f64]) -> String {
     let list: Vec<String> =
         gains.iter().zip(BUDGETS).map(|(gain, n)| format!("{gain:.3} at {n}")).collect();
-    let all = if gains.iter().all(|gain| *gain > 1.0) {
-        "One price beats the best fixed split at every budget"
-    } else {
-        "One price does not beat the best fixed split at every budget"
-    };
-    format!("{all}: it serves this multiple of it: {}.", list.join(", "))
+    let verdict = if gains.iter().all(|gain| *gain > 1.0) { "beats" } else { "does not beat" };
+    format!(
+        "One price {verdict} the best fixed split at every budget. Ratio of clicks served: {}.",
+        list.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -246,10 +242,14 @@ mod tests {
     }
 
     #[test]
+    fn the_verdict_follows_the_gains() {
+        assert!(sentence(&[1.1, 1.01, 1.2]).contains("price beats"));
+        assert!(sentence(&[1.1, 0.99, 1.2]).contains("does not beat"));
+    }
+
+    #[test]
     fn a_tiny_web_gives_every_table() {
-        let setup =
-            Setup { seed: 1, repeat: 1, scale: 0.03, data: None, trace: None, say: &|_: &str| {} };
-        let text = run(&setup).unwrap().to_text(200);
+        let text = run(&Setup::small(1, 1, 0.03)).unwrap().to_text(200);
         assert!(
             text.contains("best split") && text.contains("refresh / news / frontier"),
             "{text}"

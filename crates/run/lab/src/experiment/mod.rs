@@ -1,13 +1,12 @@
 //! Named experiments: tables and figures of the papers, next to the published figures.
 //!
-//! Each is a function from a [`Setup`] to a report. Generated webs are
-//! calibrated to facts about data, so where a result differs from a paper's the
-//! report says so and why; nothing is tuned until it agrees.
+//! Each is a function from a [`Setup`] to a report. Generated webs are calibrated to facts about
+//! data, never to a paper's results. Every conclusion in a report is computed from the figures of
+//! that run.
 
 mod echo;
 mod estimators;
 mod frontier;
-mod halves;
 mod longevity;
 mod mixed;
 mod orders;
@@ -21,7 +20,8 @@ mod uniform_vs_proportional;
 
 use std::path::Path;
 
-use tidewatch_report::Report;
+use tidewatch_math::sum::Estimate;
+use tidewatch_report::{Bar, Cell, Report};
 
 use crate::LabError;
 
@@ -32,13 +32,13 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Repetitions.
     pub repeat: u32,
-    /// Size of generated webs, as a multiple of the experiment's own setting.
+    /// Size of generated webs, as a multiple of the experiment's default.
     pub scale: f64,
     /// Folder of a data set.
     pub data: Option<&'a Path>,
     /// Folder of a trace.
     pub trace: Option<&'a Path>,
-    /// Says what is being done, for a person who waits.
+    /// Reports progress.
     pub say: &'a (dyn Fn(&str) + Sync),
 }
 
@@ -48,14 +48,55 @@ impl Setup<'_> {
         let first = self.seed;
         (0..u64::from(self.repeat)).map(move |i| first.wrapping_add(i))
     }
+
+    #[cfg(test)]
+    fn small(seed: u64, repeat: u32, scale: f64) -> Self {
+        Setup { seed, repeat, scale, data: None, trace: None, say: &|_: &str| {} }
+    }
 }
 
-/// An experiment that can be asked for by name.
+/// Mean and 95% interval; the mean alone where one repetition gives no interval.
+fn cell(estimate: &Estimate, decimals: usize) -> Cell {
+    Cell::plus_minus(estimate.mean, estimate.half_width, decimals)
+}
+
+fn bar(estimate: &Estimate) -> Bar {
+    Bar::plus_minus(estimate.mean, estimate.half_width)
+}
+
+/// How one method compares with another, from their paired difference: the 95% interval decides.
+fn against(difference: &Estimate) -> &'static str {
+    match difference.interval() {
+        (low, _) if low > 0.0 => "ahead of",
+        (_, high) if high < 0.0 => "behind",
+        _ => "not distinguishable from",
+    }
+}
+
+/// `+1.2 ± 0.3`; without interval where there is one repetition.
+fn signed(difference: &Estimate, decimals: usize) -> String {
+    let Estimate { mean, half_width, .. } = difference;
+    if half_width.is_nan() {
+        format!("{mean:+.decimals$}")
+    } else {
+        format!("{mean:+.decimals$} ± {half_width:.decimals$}")
+    }
+}
+
+/// How many simulated figures lie outside their own 95% interval around the exact value.
+fn outside_note(outside: usize, figures: usize) -> String {
+    format!(
+        "± is the 95% interval over repetitions. {outside} of {figures} exact values lie outside \
+         it; chance alone puts one in twenty there."
+    )
+}
+
+/// An experiment and its name.
 #[derive(Clone, Copy)]
 pub struct Experiment {
     /// Its name.
     pub name: &'static str,
-    /// What it shows, in a line.
+    /// What it shows, in one line.
     pub about: &'static str,
     /// Runs it.
     pub run: fn(&Setup<'_>) -> Result<Report, LabError>,
@@ -95,7 +136,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "refresh-rhythm",
-        about: "copies whose hosts sleep: what the hours at which pages change are worth",
+        about: "freshness gained by learning the hours of the week at which pages change",
         run: rhythm::run,
     },
     Experiment {
@@ -105,7 +146,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "echo-parameters",
-        about: "what the log push period and other settings of ECHO matter",
+        about: "effect of the log push period and other settings of ECHO",
         run: echo::parameters::run,
     },
     Experiment {
@@ -120,7 +161,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "price-vs-echo",
-        about: "one price for every fetch against ECHO, and what each of its parts brings",
+        about: "one price for every fetch against ECHO, with ablations",
         run: echo::price::run,
     },
     Experiment {
@@ -130,22 +171,22 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "price-mixed",
-        about: "one price against the best fixed split of the budget on a web of every kind",
+        about: "one price against the best fixed split of the budget on a mixed web",
         run: mixed::run,
     },
     Experiment {
         name: "reach",
-        about: "how few sources reach how many new pages, and which pages last (--trace, --data)",
+        about: "share of new pages that the best sources reach, and how long interest lasts (--trace, --data)",
         run: reach::run,
     },
     Experiment {
         name: "frontier-impact",
-        about: "search impact of the frontier's first percents for every method, on two webs",
+        about: "search impact of the first 1 to 10% of the frontier by method, on two webs",
         run: frontier::impact::run,
     },
     Experiment {
         name: "coverage",
-        about: "weighted coverage over time of every order of first fetches",
+        about: "weighted coverage over time for every frontier order",
         run: frontier::coverage::run,
     },
     Experiment {
@@ -160,17 +201,17 @@ pub const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "longevity-offline",
-        about: "cost and staleness of policies that know how pages diverge (--data: folder ota_terms)",
+        about: "cost and staleness of policies that know each page's divergence curve (--data: folder ota_terms)",
         run: longevity::offline::run,
     },
     Experiment {
         name: "longevity-online",
-        about: "curve-fit and bound-based while they learn, by memory a page (--data: folder ota_terms)",
+        about: "on-line curve-fit and bound-based by memory per page (--data: folder ota_terms)",
         run: longevity::online::run,
     },
     Experiment {
         name: "longevity-vs-cgm",
-        about: "what equal staleness costs by longevity and by change frequency (--data: folder ota_terms)",
+        about: "cost of equal staleness: longevity against change frequency (--data: folder ota_terms)",
         run: longevity::versus::run,
     },
     Experiment {
@@ -183,4 +224,20 @@ pub const EXPERIMENTS: &[Experiment] = &[
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|experiment| experiment.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_follows_the_interval() {
+        let difference = |mean, half_width| Estimate { mean, half_width, n: 3 };
+        assert_eq!(against(&difference(0.2, 0.1)), "ahead of");
+        assert_eq!(against(&difference(-0.2, 0.1)), "behind");
+        assert_eq!(against(&difference(0.2, 0.3)), "not distinguishable from");
+        assert_eq!(against(&difference(0.2, f64::NAN)), "not distinguishable from");
+        assert_eq!(signed(&difference(0.2, f64::NAN), 1), "+0.2");
+        assert_eq!(signed(&difference(-0.2, 0.1), 1), "-0.2 ± 0.1");
+    }
 }

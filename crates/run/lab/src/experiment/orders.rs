@@ -1,6 +1,5 @@
-//! Three orders of visiting pages that change by a Poisson law `[CGM03]`:
-//! always the same order, a new random order each round, and each visit drawn
-//! independently. The formulas for freshness and age against simulation.
+//! Three orders of visiting Poisson pages `[CGM03]`: a fixed order, a new random order each round, and
+//! independent random visits. Formulas for freshness and age against simulation.
 
 use rayon::prelude::*;
 use tidewatch_core::{Rate, Span};
@@ -10,17 +9,17 @@ use tidewatch_policy::Policy;
 use tidewatch_policy::order::{Random, Uniform};
 use tidewatch_report::{Axis, Cell, Chart, Column, Point, Report, Series, Table};
 
-use super::Setup;
+use super::{Setup, cell, outside_note};
 use crate::engine::{self, Measures, Settings};
 use crate::generate::renewal::{self, Rates};
 use crate::{LabError, World};
 
-/// Changes per visit interval that are tried.
+/// Changes per visit interval.
 const RATIOS: [f64; 5] = [0.1, 0.3, 1.0, 3.0, 10.0];
-/// Time between two visits to a page, on average.
+/// Mean time between two visits to a page.
 const INTERVAL: Span = Span::DAY;
 const PAGES: usize = 400;
-/// Rounds of visits: the first ones let the start, when all copies are fresh, be forgotten.
+/// Rounds of visits. The warm-up removes the effect of the start, when all copies are fresh.
 const WARM_UP_ROUNDS: u64 = 20;
 const MEASURED_ROUNDS: u64 = 60;
 
@@ -79,19 +78,16 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
         })
         .collect::<Result<_, _>>()?;
     let by_order: Vec<&[Outcome]> = outcomes.chunks(RATIOS.len()).collect();
-    let agree = table(&by_order);
+    let (agree, outside) = table(&by_order);
     Ok(Report::new("Freshness and age of three visiting orders")
-        .lead(
-            "Pages change by a Poisson law, r times per visit interval on average. \
-             Visiting them always in the same order keeps copies freshest.",
-        )
+        .lead(format!(
+            "Pages change by a Poisson law, r times per visit interval on average. {}",
+            verdict(&by_order)
+        ))
         .fact("web", format!("{PAGES} pages, {MEASURED_ROUNDS} rounds measured"))
         .fact("repetitions", setup.repeat.to_string())
         .section("Formulas against simulation", |section| {
-            section.table(agree).note(
-                "± is the 95% interval over repetitions; about one figure in twenty \
-                 lies outside its own by chance.",
-            );
+            section.table(agree).note(outside_note(outside, 2 * jobs.len()));
         })
         .section("Plots", |section| {
             section
@@ -129,7 +125,18 @@ fn one_run(setup: &Setup<'_>, order: &Order, ratio: f64, seed: u64) -> Result<Me
     engine::run(&world, (order.make)(seed).as_mut(), &settings)
 }
 
-fn table(by_order: &[&[Outcome]]) -> Table {
+/// At how many ratios the fixed order keeps copies freshest.
+fn verdict(by_order: &[&[Outcome]]) -> String {
+    let fresh = |order: usize, ratio: usize| by_order[order][ratio].freshness.mean;
+    let is_first =
+        |ratio: &usize| (1..by_order.len()).all(|order| fresh(0, *ratio) > fresh(order, *ratio));
+    let first = (0..RATIOS.len()).filter(is_first).count();
+    format!("A fixed order keeps copies freshest at {first} of {} values of r.", RATIOS.len())
+}
+
+/// The table, and how many formulas lie outside the interval of their simulation.
+fn table(by_order: &[&[Outcome]]) -> (Table, usize) {
+    let mut outside = 0;
     let mut table = Table::new([
         Column::text("order"),
         Column::number("r"),
@@ -137,19 +144,20 @@ fn table(by_order: &[&[Outcome]]) -> Table {
         Column::number("F simulated"),
         Column::number("A/I formula"),
         Column::number("A/I simulated"),
-        Column::text("inside"),
+        Column::text("formula inside ±"),
     ]);
     for (order, outcomes) in ORDERS.iter().zip(by_order) {
         for (&ratio, outcome) in RATIOS.iter().zip(*outcomes) {
             let (f, a) = ((order.freshness)(ratio), (order.age)(ratio));
             let inside = [outcome.freshness.covers(f), outcome.age.covers(a)];
+            outside += inside.iter().filter(|is_inside| !**is_inside).count();
             table.push([
                 Cell::text(order.name),
                 Cell::number(ratio, 1),
                 Cell::number(f, 4),
-                Cell::plus_minus(outcome.freshness.mean, outcome.freshness.half_width, 4),
+                cell(&outcome.freshness, 4),
                 Cell::number(a, 4),
-                Cell::plus_minus(outcome.age.mean, outcome.age.half_width, 4),
+                cell(&outcome.age, 4),
                 Cell::text(match inside {
                     [true, true] => "both",
                     [true, false] => "F only",
@@ -159,7 +167,7 @@ fn table(by_order: &[&[Outcome]]) -> Table {
             ]);
         }
     }
-    table
+    (table, outside)
 }
 
 fn chart(
@@ -207,6 +215,19 @@ mod tests {
         };
         let gap = mean(&|g| g);
         (mean(&fresh) / gap, mean(&aged) / gap)
+    }
+
+    #[test]
+    fn the_verdict_and_the_count_follow_the_figures() {
+        let outcomes = |mean: f64, half_width: f64| -> Vec<Outcome> {
+            let estimate = Estimate { mean, half_width, n: 2 };
+            RATIOS.iter().map(|_| Outcome { freshness: estimate, age: estimate }).collect()
+        };
+        let (low, high) = (outcomes(0.1, 0.0), outcomes(0.9, 10.0));
+        let (first, last) = ([&high[..], &low, &low], [&low[..], &low, &high]);
+        assert!(verdict(&first).contains("at 5 of 5") && verdict(&last).contains("at 0 of 5"));
+        assert_eq!(table(&[&high, &high, &high]).1, 0);
+        assert_eq!(table(&[&low, &low, &low]).1, 2 * RATIOS.len() * ORDERS.len());
     }
 
     #[test]

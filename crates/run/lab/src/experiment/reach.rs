@@ -1,4 +1,4 @@
-//! Content sources and interest patterns `[LOSS13, §3.1]`: Figure 4, and Figures 1 and 3, of any trace.
+//! Content sources and interest patterns of a trace: Figures 1, 3 and 4 of `[LOSS13, §3.1]`.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::Setup;
 use crate::generate::echo::{self, EchoConfig};
 use crate::import::{ImportArgs, Importer};
 use crate::reach::{
-    Clusters, Cover, DAYS, Interest, greedy_cover, interest, is_ephemeral, k_means, new_pages,
+    Cover, DAYS, Interest, greedy_cover, interest, is_ephemeral, k_means, new_pages,
 };
 use crate::{LabError, World};
 
@@ -23,13 +23,13 @@ const PUBLISHED_REACH: f64 = 0.8;
 const PUBLISHED_EPHEMERAL: f64 = 0.96;
 /// Points of the curve.
 const POINTS: usize = 200;
-/// Days of the recorded sites that are taken: two weeks of links, as many as the interest has days.
+/// Length taken of the recorded sites: as long as interest is followed.
 const RECORDED: Span = Span::DAY.times(DAYS as u64);
 
 pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
-    let mut report = Report::new("What sources reach, and how long interest lasts").lead(
-        "How many new pages the best so many sources show, each chosen for what those before it do not \
-         show; and the kinds of interest that clicked pages met in their first fourteen days.",
+    let mut report = Report::new("Reach of sources and duration of interest").lead(
+        "Share of new pages shown by a greedy choice of sources, and clusters of clicked pages by \
+         their interest in the first fourteen days.",
     );
     for trace in traces(setup)? {
         (setup.say)(&format!("analysing {}", trace.name));
@@ -43,7 +43,7 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
     Ok(report)
 }
 
-/// The trace given, or those of the data given, or a generated one.
+/// The trace of `--trace`, the data sets in `--data`, or a generated web.
 fn traces(setup: &Setup<'_>) -> Result<Vec<Trace>, LabError> {
     if let Some(path) = setup.trace {
         (setup.say)("reading the trace");
@@ -125,16 +125,21 @@ fn interest_part(world: &World, seed: u64, section: &mut Section) {
     let vectors: Vec<Interest> = interest(world).into_iter().map(|row| row.1).collect();
     if vectors.is_empty() {
         section.paragraph(
-            "The trace tells of no page's clicks over fourteen days, so there are no kinds of interest.",
+            "The trace follows the clicks of no page for fourteen days, so interest is not clustered.",
         );
         return;
     }
     let clusters = k_means(&vectors, CLUSTERS, seed);
     let total: usize = clusters.sizes.iter().sum();
-    let ephemeral: usize = of_kind(&clusters, true);
+    let ephemeral: usize = clusters
+        .centroids
+        .iter()
+        .zip(&clusters.sizes)
+        .filter_map(|(centroid, size)| is_ephemeral(centroid).then_some(size))
+        .sum();
     section.paragraph(format!(
-        "Of {} new pages {} were clicked and followed for fourteen days; {:.3} of these are ephemeral \
-         (published {PUBLISHED_EPHEMERAL}, of pages visited at least once).",
+        "Of {} new pages, {} were clicked and followed for fourteen days; {:.3} of these are ephemeral \
+         (published: {PUBLISHED_EPHEMERAL} of pages visited at least once).",
         new_pages(world).count(),
         vectors.len(),
         ephemeral as f64 / total as f64,
@@ -144,11 +149,11 @@ fn interest_part(world: &World, seed: u64, section: &mut Section) {
         Column::text("kind"),
         Column::number("pages"),
         Column::number("share"),
-        Column::number("day of most interest"),
+        Column::number("peak day"),
         Column::number("interest in the second week").unit("share"),
     ]);
-    let axes = (Axis::new("day of life"), Axis::new("interest, most = 1").from_zero());
-    let mut chart = Chart::new("Kinds of interest", axes.0, axes.1);
+    let axes = (Axis::new("day of life"), Axis::new("interest, peak = 1").from_zero());
+    let mut chart = Chart::new("Clusters of interest", axes.0, axes.1);
     for (i, (centroid, &size)) in clusters.centroids.iter().zip(&clusters.sizes).enumerate() {
         let peak = (0..DAYS).max_by(|&a, &b| centroid[a].total_cmp(&centroid[b])).unwrap_or(0);
         let later = centroid[DAYS / 2..].iter().sum::<f64>() / centroid.iter().sum::<f64>();
@@ -167,21 +172,13 @@ fn interest_part(world: &World, seed: u64, section: &mut Section) {
     section.table(table).chart(chart);
 }
 
-/// Pages in ephemeral clusters, or in the others.
-fn of_kind(clusters: &Clusters, ephemeral: bool) -> usize {
-    let pairs = clusters.centroids.iter().zip(&clusters.sizes);
-    pairs.filter(|(centroid, _)| is_ephemeral(centroid) == ephemeral).map(|pair| pair.1).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_generated_web_has_covers_and_kinds() {
-        let setup =
-            Setup { seed: 1, repeat: 2, scale: 0.02, data: None, trace: None, say: &|_: &str| {} };
-        let text = run(&setup).unwrap().to_text(200);
+        let text = run(&Setup::small(1, 2, 0.02)).unwrap().to_text(200);
         for part in ["clicked new pages", "ephemeral", "sources for 80%"] {
             assert!(text.contains(part), "no {part} in {text}");
         }

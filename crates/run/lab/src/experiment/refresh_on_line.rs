@@ -1,6 +1,5 @@
-//! Refresh policies that estimate while they crawl, at three budgets: on the
-//! pages of a documentation site whose every change is recorded (`--data` with
-//! the folder of that data set), or on generated pages.
+//! Refresh policies that estimate while they crawl, at three budgets: on a documentation site whose
+//! every change is recorded (`--data`), or on generated pages.
 
 use std::path::Path;
 
@@ -31,7 +30,7 @@ const POLICIES: [&str; 10] = [
 /// Fetches per page over the whole run.
 const DEPTHS: [f64; 3] = [2.5, 8.0, 25.0];
 
-/// One run for every budget, under one weighting.
+/// One comparison per budget, under one weighting.
 struct Weighted {
     name: &'static str,
     results: Vec<Comparison>,
@@ -43,9 +42,9 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
     let name = trace.name.clone();
     let has_weights =
         trace.pages.windows(2).any(|pair| pair[0].weight.to_bits() != pair[1].weight.to_bits());
-    let mut sets = vec![("every page counts the same", without_weights(trace.clone()))];
+    let mut sets = vec![("equal weights", without_weights(trace.clone()))];
     if has_weights {
-        sets.push(("pages weighted by importance", trace));
+        sets.push(("weighted by importance", trace));
     }
     let worlds: Vec<(&'static str, World)> = sets
         .into_iter()
@@ -60,8 +59,8 @@ pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
         .collect::<Result<_, LabError>>()?;
     let mut report = Report::new(format!("Refreshing {name} while learning how it changes"))
         .lead(
-            "Each policy starts knowing nothing of how often pages change, except the oracles. \
-             Measured over the second half of the run.",
+            "Policies start without knowledge of change rates, except the oracles. Measured over the \
+             second half of the run.",
         )
         .fact("pages", worlds[0].1.len().to_string())
         .fact("duration", format!("{:.0} days", worlds[0].1.trace().duration.seconds() / 86_400.0))
@@ -115,8 +114,8 @@ fn table(set: &Weighted) -> Table {
         columns.push(Column::number(format!("coverage at {depth}")).highest());
     }
     let mut table = Table::new(columns).caption(
-        "Budgets are fetches per page over the run. Freshness and age are of the pages held, coverage is \
-         of those that were not there at the start: who takes in little has little to keep fresh.",
+        "Budgets are fetches per page over the run. Freshness and age cover the pages held, coverage \
+         the pages that appeared after the start.",
     );
     for (i, name) in POLICIES.iter().enumerate() {
         let mut cells = vec![Cell::text(*name)];

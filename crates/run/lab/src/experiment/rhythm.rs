@@ -1,8 +1,8 @@
-//! Copies whose hosts sleep: what is earned by knowing the hours at which pages change.
+//! Freshness gained by learning the hours of the week at which pages change.
 //!
-//! Pages change as Poisson processes along the week of their host, each host with its own busiest hour.
-//! How much busier that is than the quietest, the *swing*, is varied; at swing 1 there is no rhythm, and
-//! looking for one should cost nothing.
+//! Pages change by Poisson processes modulated by the week of their host; each host has its own
+//! busiest hour. The experiment varies the *swing*, the rate of the busiest hour over that of the
+//! quietest. At swing 1 there is no rhythm, and learning one should cost nothing.
 
 use rayon::prelude::*;
 use tidewatch_core::{Rate, Span, Time};
@@ -15,7 +15,7 @@ use tidewatch_policy::price::{Price, Settings as Pricing};
 use tidewatch_report::{Cell, Column, Report, Table};
 use tidewatch_trace::Trace;
 
-use super::Setup;
+use super::{Setup, cell};
 use crate::engine::{self, Settings};
 use crate::generate::renewal::{self, Rates};
 use crate::generate::rhythm::weekly;
@@ -23,13 +23,13 @@ use crate::{LabError, World, policies};
 
 /// Busiest hour over quietest.
 const SWINGS: [f64; 3] = [1.0, 10.0, 100.0];
-/// Fetches a page and day.
+/// Fetches per page and day.
 const BUDGETS: [f64; 3] = [0.5, 1.0, 4.0];
-/// Weight of a day of the weekend.
+/// Rate of changes on a weekend day, relative to a working day.
 const WEEKEND: f64 = 0.5;
-/// Whole weeks, so that as much is expected of every page as without rhythm.
+/// Whole weeks, so that the rhythm leaves the expected number of changes as it is.
 const DURATION: Span = Span::WEEK.times(8);
-/// The last two thirds of it are measured: hours want some weeks to be learnt.
+/// The last weeks are measured: learning a rhythm takes weeks.
 const MEASURED: Span = Span::WEEK.times(5);
 const POLICIES: [&str; 4] = ["uniform", "cgm", "price without rhythm", "price"];
 
@@ -37,10 +37,10 @@ const POLICIES: [&str; 4] = ["uniform", "cgm", "price without rhythm", "price"];
 type Freshness = [[f64; BUDGETS.len()]; POLICIES.len()];
 
 pub(super) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
-    let mut report = Report::new("Copies whose hosts sleep")
+    let mut report = Report::new("Refreshing hosts with a weekly rhythm")
         .lead(
-            "Freshness of copies, weighted by their clicks, with and without an eye for the hours \
-             at which their hosts change.",
+            "Freshness of copies, weighted by clicks, for policies that learn the hours at which \
+             hosts change and for policies that do not.",
         )
         .fact("webs", format!("{} of scale {}, for every swing", setup.repeat, setup.scale));
     for swing in SWINGS {
@@ -88,7 +88,7 @@ fn policy<'w>(name: &str, world: &'w World, seed: u64) -> Result<Box<dyn Policy 
     Ok(Box::new(Price::new(Pricing { parts, ..Pricing::DEFAULT }, seed)))
 }
 
-/// Poisson pages, their changes moved to the hours of their hosts.
+/// Poisson pages with changes moved by the rhythm of their hosts.
 fn web(setup: &Setup<'_>, swing: f64, seed: u64) -> Result<Trace, LabError> {
     let config = renewal::Config {
         scale: setup.scale,
@@ -120,11 +120,11 @@ fn table(runs: &[Freshness]) -> Table {
     let mut columns = vec![Column::text("policy")];
     for depth in BUDGETS {
         columns.push(Column::number(format!("at {depth} a day")).highest());
-        columns.push(Column::number("less stale than without"));
+        columns.push(Column::number("gain over no rhythm"));
     }
     let mut table = Table::new(columns).caption(
-        "Budgets are fetches a page and day. Less stale: 1 − ratio of staleness, web by web, over \
-         price without rhythm.",
+        "Budgets are fetches per page and day. Gain: 1 − staleness / staleness of price without \
+         rhythm, web by web.",
     );
     let without = POLICIES.len() - 2;
     for (i, name) in POLICIES.iter().enumerate() {
@@ -134,13 +134,7 @@ fn table(runs: &[Freshness]) -> Table {
             let gain =
                 |run: &Freshness| 1.0 - (1.0 - run[i][budget]) / (1.0 - run[without][budget]);
             let gain: Moments = runs.iter().map(gain).collect();
-            for estimate in [own.estimate(), gain.estimate()] {
-                cells.push(if estimate.half_width.is_nan() {
-                    Cell::number(estimate.mean, 3)
-                } else {
-                    Cell::plus_minus(estimate.mean, estimate.half_width, 3)
-                });
-            }
+            cells.extend([own.estimate(), gain.estimate()].map(|estimate| cell(&estimate, 3)));
         }
         table.push(cells);
     }

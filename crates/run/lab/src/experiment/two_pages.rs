@@ -1,4 +1,4 @@
-//! The web of two pages: the published table of expected benefits, and the best splits `[CGM03]`.
+//! The web of two pages `[CGM03]`: expected benefits and best splits, next to the published ones.
 
 use tidewatch_report::{Cell, Column, Report, Table};
 use tidewatch_science::allocate::two_pages::{ROWS, best, split};
@@ -56,11 +56,14 @@ pub(super) fn run(_: &Setup<'_>) -> Result<Report, LabError> {
             Cell::number(ours.benefit, 4),
         ]);
     }
+    let benefit = |row: char| {
+        ROWS.iter().find(|(name, _)| *name == row).map_or(f64::NAN, |(_, v)| split(*v).benefit)
+    };
     Ok(Report::new("Two pages, one budget")
-        .lead(
-            "One page changes nine times a day, the other once. With few visits it is best to \
-             give up the fast page; proportional visits, row (h), are worse than equal ones, row (j).",
-        )
+        .lead(format!(
+            "One page changes nine times a day, the other once. {}",
+            verdict(benefit('h'), benefit('j'))
+        ))
         .section("Expected benefit", |section| {
             section.table(rows);
         })
@@ -69,9 +72,20 @@ pub(super) fn run(_: &Setup<'_>) -> Result<Report, LabError> {
         }))
 }
 
+fn verdict(proportional: f64, equal: f64) -> String {
+    let compared = if proportional < equal { "less" } else { "no less" };
+    format!("Proportional visits, row (h), bring {compared} than equal visits, row (j).")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_verdict_compares() {
+        assert!(verdict(0.50, 0.55).contains("bring less"));
+        assert!(verdict(0.55, 0.50).contains("bring no less"));
+    }
 
     #[test]
     fn published_table_is_reproduced() {

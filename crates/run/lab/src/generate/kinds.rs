@@ -1,27 +1,27 @@
-//! Generators by name, as the command gives them.
+//! Generators by name, for the command line.
 
 use tidewatch_report::{Cell, Column, Table};
 
 use super::shared::BadConfig;
 use super::{Generated, echo, graph, longevity, mixed, renewal};
 
-/// What may be set from outside.
+/// Settings from the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Size of the web, as a multiple of the published setting.
     pub scale: f64,
 }
 
-/// A generator that can be asked for by name.
+/// A generator and its name.
 #[derive(Clone, Copy)]
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What it makes, in a line.
+    /// What it makes, in one line.
     pub about: &'static str,
-    /// Makes it.
+    /// Generates the web.
     pub make: fn(&Options) -> Result<Generated, BadConfig>,
 }
 
@@ -37,7 +37,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "longevity",
-        about: "pages of static, churning and scrolling regions; good pages",
+        about: "pages of static, churning and scrolling regions, like high-quality pages",
         make: |options| {
             let config = longevity::Config { scale: options.scale, ..Default::default() };
             config.check().map(|()| longevity::generate(&config, options.seed))
@@ -45,7 +45,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "longevity-random",
-        about: "the same for a random sample of pages",
+        about: "pages of static, churning and scrolling regions, like a random sample",
         make: |options| {
             let config = longevity::Config { scale: options.scale, ..longevity::Config::random() };
             config.check().map(|()| longevity::generate(&config, options.seed))
@@ -77,7 +77,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "mixed",
-        about: "all of these on one web and one budget",
+        about: "echo, renewal, longevity and graph merged into one web",
         make: |options| {
             let config = mixed::MixedConfig { scale: options.scale, ..Default::default() };
             config.check().map(|()| mixed::generate(&config, options.seed))
@@ -91,7 +91,7 @@ pub fn find(name: &str) -> Option<&'static Kind> {
 }
 
 impl Generated {
-    /// What was aimed at and what came out.
+    /// Published and measured figures as a table.
     pub fn table(&self) -> Table {
         let columns = [
             Column::text("fact"),

@@ -1,7 +1,5 @@
-//! Several webs made one.
-//!
-//! Pages and hosts are renumbered in the order of the parts, every table is put
-//! in the order of traces again.
+//! Merges webs. Pages and hosts are renumbered in the order of the parts, and every table is sorted
+//! again as a trace requires.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::Span;
@@ -9,18 +7,17 @@ use tidewatch_trace::{Change, Count, Host, Link, Page, Signal, Signals, Trace, V
 
 /// A web that becomes part of a larger one.
 pub struct Part<'a> {
-    /// Put before the names of its hosts, with a hyphen, so that parts which
-    /// name their hosts alike stay apart. Empty: names stay as they are.
+    /// Prefix of its host names, joined with a hyphen, which keeps equal names of different parts
+    /// apart. Empty: names stay as they are.
     pub label: &'a str,
     /// The web.
     pub trace: Trace,
 }
 
-/// Joins webs that run at the same time and know nothing of each other.
+/// Merges webs that run at the same time without links between them.
 ///
-/// The whole lasts as long as its longest part. A table is there if some part
-/// has it. Where two hosts end up with one name they become one host, limited
-/// as the first of them.
+/// The result lasts as long as its longest part and has every table that some part has. Hosts of
+/// equal name become one host with the rate limit of the first.
 pub fn merge(name: &str, parts: Vec<Part<'_>>) -> Trace {
     let mut whole = Whole::default();
     name.clone_into(&mut whole.trace.name);
@@ -31,7 +28,7 @@ pub fn merge(name: &str, parts: Vec<Part<'_>>) -> Trace {
     whole.trace
 }
 
-/// What has been joined so far.
+/// The parts merged so far.
 #[derive(Default)]
 struct Whole {
     trace: Trace,
@@ -67,7 +64,7 @@ impl Whole {
         }
     }
 
-    /// The number of a part's host in the whole.
+    /// The number of a part's host in the merged web.
     fn host(&mut self, label: &str, host: &Host) -> u32 {
         let name = if label.is_empty() {
             host.name.clone()

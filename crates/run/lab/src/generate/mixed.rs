@@ -1,29 +1,25 @@
 //! Every kind of fetch on one web and one budget.
 //!
-//! Four parts, made by the other generators and [merged](super::merge), that
-//! run at the same time and compete for the same fetches:
+//! Four parts, made by the other generators and [merged](super::merge), compete for the same fetches:
 //!
 //! | part | what a fetch there does |
 //! |---|---|
-//! | `echo` | finds and brings in ephemeral new pages `[LOSS13]` |
-//! | `renewal` | refreshes pages that change or do not `[CGM03]`, `[WSY02]` |
-//! | `longevity` | refreshes pages whose parts live differently long `[OP08]` |
-//! | `graph` | brings in pages of a link graph, some of which matter `[TTKN15]` |
+//! | `echo` | finds and fetches ephemeral new pages `[LOSS13]` |
+//! | `renewal` | refreshes pages with binary changes `[CGM03]`, `[WSY02]` |
+//! | `longevity` | refreshes pages whose fragments have different lifetimes `[OP08]` |
+//! | `graph` | fetches pages of a link graph, some of which have impact `[TTKN15]` |
 //!
-//! **One currency.** Users click on every part, so that a policy earns the same
-//! thing everywhere: a click that finds its page in the collection and fresh.
-//! A page of the refreshed parts gets clicks as a Poisson process in proportion
-//! to its weight, along the daily rhythm of readers; the two other parts have
-//! clicks of their own. By default each part is clicked equally often: no
-//! published figure says how the demand divides, and an even division lets no
-//! kind of fetch be neglected without loss.
+//! **One currency.** Users click on every part, so a policy earns the same thing everywhere: clicks
+//! on fresh copies. Pages of the two refreshed parts get Poisson clicks in proportion to their weight,
+//! following the daily rhythm of readers; the two other parts have their own clicks. By default each
+//! part gets equally many clicks: no published figure says how demand divides, and with an even
+//! division a policy that neglects one kind of fetch loses.
 //!
-//! **A frontier from the start.** Whatever exists at time 0 is in the collection
-//! of a crawl that starts warm. So the part that is to be explored is born a
-//! microsecond later, all but its seeds.
+//! **A frontier from the start.** A warm start holds everything that exists at time 0. So the part to
+//! be explored is born one microsecond later, except its seeds.
 //!
-//! Weights keep mean 1 within every part. The frontier's are 1 throughout, as
-//! they would give its impact away.
+//! Weights have mean 1 within every part. Weights of the frontier are all 1, because they would give
+//! its impact away.
 
 use rayon::prelude::*;
 use tidewatch_core::{Span, Time};
@@ -37,12 +33,12 @@ use super::renewal::{Order, Weights};
 use super::shared::{BadConfig, Checker, scaled, shape};
 use super::{Fact, Generated, graph, longevity, renewal};
 
-/// What the parts should be like. Durations of the parts are set to `duration`.
+/// Settings of the mixed web. Durations of the parts are set to `duration`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixedConfig {
-    /// Multiplies the scale of every part, and the clicks with it.
+    /// Multiplies the scale and the clicks of every part.
     pub scale: f64,
-    /// How long.
+    /// Length of the trace.
     pub duration: Span,
     /// Clicks on the parts other than `echo`.
     pub clicks: Demand,
@@ -50,26 +46,25 @@ pub struct MixedConfig {
     pub echo: EchoConfig,
     /// Pages with binary changes.
     pub renewal: renewal::Config,
-    /// Pages with versions; the spacing of its snapshots follows from `duration`.
+    /// Pages with versions; the spacing of snapshots follows from `duration`.
     pub longevity: longevity::Config,
     /// The frontier.
     pub graph: graph::Config,
 }
 
-/// Clicks per second by part, at scale 1; those on ephemeral pages are a
-/// setting of [`EchoConfig`].
+/// Clicks per second by part, at scale 1; [`EchoConfig`] sets those on ephemeral pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// On pages with binary changes.
     pub renewal: f64,
     /// On pages with versions.
     pub longevity: f64,
-    /// On the frontier, counting those that come after the end.
+    /// On the frontier, including clicks after the end.
     pub graph: f64,
 }
 
 impl Default for MixedConfig {
-    /// A tenth of the web of \[LOSS13\], and about as many clicks on each other part.
+    /// A tenth of the web of \[LOSS13\], and as many clicks on each of the other parts.
     fn default() -> Self {
         let each = 0.072;
         MixedConfig {
@@ -100,7 +95,7 @@ impl Default for MixedConfig {
 }
 
 impl MixedConfig {
-    /// Says which setting makes no sense, if one does.
+    /// Refuses the first invalid setting.
     pub fn check(&self) -> Result<(), BadConfig> {
         let check = Checker("mixed");
         check.positive("scale", self.scale)?;
@@ -115,7 +110,7 @@ impl MixedConfig {
         parts.graph.check()
     }
 
-    /// The settings of the parts with scale, duration and demand put in.
+    /// The settings of the parts, with scale, duration and demand filled in.
     fn parts(&self) -> Self {
         let mut parts = self.clone();
         parts.echo.scale *= self.scale;
@@ -134,7 +129,7 @@ impl MixedConfig {
     }
 }
 
-/// Makes the web. Panics where [`MixedConfig::check`] refuses.
+/// Generates the web. Panics if [`MixedConfig::check`] fails.
 pub fn generate(config: &MixedConfig, seed: u64) -> Generated {
     assert_eq!(config.check(), Ok(()), "the settings were not checked");
     let parts = config.parts();
@@ -155,12 +150,12 @@ pub fn generate(config: &MixedConfig, seed: u64) -> Generated {
     let facts = facts(&webs);
     let parts = webs.into_iter().map(|(label, web)| Part { label, trace: web.trace }).collect();
     let mut trace = merge("mixed", parts);
-    trace.note = Some(format!("Synthetic web of every kind, scale {}, seed {seed}.", config.scale));
+    trace.note = Some(format!("Synthetic mixed web, scale {}, seed {seed}.", config.scale));
     Generated { trace, facts }
 }
 
-/// Lets all but the seeds begin just after the start, with their links and clicks. Leaves the links
-/// to be sorted by whoever merges.
+/// Moves all pages but the seeds, with their links and clicks, to just after the start. Leaves the
+/// links unsorted; merging sorts them.
 fn leave_unfetched(trace: &mut Trace) {
     const SOON: Time = Time::from_micros(1);
     let pages = &mut trace.pages;
@@ -168,7 +163,7 @@ fn leave_unfetched(trace: &mut Trace) {
     for link in &mut trace.links {
         let ends = [link.source, link.page].map(|page| pages[page as usize].born);
         link.appears = link.appears.max(ends[0]).max(ends[1]);
-        // A link gone by then keeps one more microsecond.
+        // A link that ends by then lasts one more microsecond.
         link.disappears = link.disappears.map(|gone| gone.max(link.appears + Span::from_micros(1)));
     }
     for row in trace.clicks.iter_mut().chain(&mut trace.views).flatten() {
@@ -176,7 +171,7 @@ fn leave_unfetched(trace: &mut Trace) {
     }
 }
 
-/// Clicks on pages in proportion to their weights, `rate` per second in all.
+/// Clicks on pages in proportion to their weights, `rate` per second in total.
 fn click(
     trace: &Trace,
     rate: f64,
@@ -201,7 +196,7 @@ fn click(
     pages.into_par_iter().flat_map_iter(clicks).collect()
 }
 
-/// How the whole divides, then the facts of every part.
+/// Facts of the whole web, then those of every part.
 fn facts(webs: &[(&'static str, Generated)]) -> Vec<Fact> {
     let within = |trace: &Trace| -> f64 {
         let end = Time::ZERO + trace.duration;
@@ -239,7 +234,7 @@ mod tests {
         assert!(trace.clicks.is_some() && trace.changes.is_some() && trace.versions.is_some());
         assert!(trace.pages.iter().any(|page| page.is_source));
         let unlinked = trace.pages.iter().filter(|page| page.is_seed && !page.is_source).count();
-        assert!(unlinked > 600, "{unlinked} seeds; refreshed pages alone are 700");
+        assert!(unlinked > 600, "{unlinked} seeds, but 700 refreshed pages");
         assert_eq!(trace.duration, Span::WEEK.times(3));
         let frontier = trace.pages.iter().filter(|page| page.url.contains("//graph-"));
         let held = frontier.filter(|page| page.born == Time::ZERO);
@@ -290,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_in_a_part_is_named() {
+    fn an_invalid_setting_of_a_part_is_named() {
         let mut config = MixedConfig::default();
         config.check().unwrap();
         config.graph.clicked = 2.0;

@@ -1,11 +1,12 @@
-//! The rhythm of a week: busy noons, quiet nights, slow weekends.
+//! A weekly rhythm: busy noons, quiet nights, slow weekends.
 
 use std::f64::consts::TAU;
 
 use tidewatch_math::sample::Rhythm;
 
-/// Relative rate at hour h of a day: w·e^(κ·cos(2π(h − peak)/24)), w the weight of a weekend day,
-/// κ = ½·ln(swing), swing the busiest over the quietest hour. Time zero is a Monday's midnight.
+/// Relative rate at hour h of a day: w·e^(κ·cos(2π(h − peak)/24)), where w is `weekend` on weekend
+/// days and 1 otherwise, κ = ½·ln(swing), and `swing` is the rate of the busiest hour over that of
+/// the quietest. Time zero is midnight on a Monday.
 pub(crate) fn weekly(swing: f64, weekend: f64, peak_hour: f64) -> Rhythm {
     let sharpness = 0.5 * swing.ln();
     let levels = std::array::from_fn(|hour| {
@@ -13,7 +14,7 @@ pub(crate) fn weekly(swing: f64, weekend: f64, peak_hour: f64) -> Rhythm {
         let middle = (hour % 24) as f64 + 0.5;
         day * (sharpness * (TAU * (middle - peak_hour) / 24.0).cos()).exp()
     });
-    // Finite and positive for every swing that the settings admit; a flat week otherwise.
+    // Finite and positive for every valid swing; a flat week otherwise.
     Rhythm::new(&levels).unwrap_or_else(|_| Rhythm::flat())
 }
 

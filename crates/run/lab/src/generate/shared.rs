@@ -1,5 +1,4 @@
-//! What several generators need: refusal of senseless settings, hosts of
-//! heavy-tailed sizes, figures of a sample.
+//! Shared by generators: checks of settings, hosts of heavy-tailed sizes, statistics of samples.
 
 use rayon::prelude::*;
 use tidewatch_core::{Span, Time};
@@ -10,25 +9,25 @@ use tidewatch_trace::Host;
 
 use super::Fact;
 
-/// Largest number of pages or links that a generator makes: pages are numbered
-/// in 32 bits, and beyond this a trace no longer fits an ordinary machine.
+/// Most pages or links of a generated web: page numbers have 32 bits, and a larger trace would not
+/// fit an ordinary machine.
 pub(super) const MOST_ITEMS: f64 = 1e9;
 
 /// A setting outside its domain.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("cannot generate a {generator} web: {setting} is {value}; give {wanted}")]
+#[error("cannot generate a {generator} web: {setting} is {value}, must be {wanted}")]
 pub struct BadConfig {
-    /// Which generator refuses.
+    /// The generator.
     pub generator: &'static str,
     /// The setting's name.
     pub setting: &'static str,
-    /// What it was.
+    /// Its value.
     pub value: f64,
-    /// What it may be.
+    /// The allowed values.
     pub wanted: &'static str,
 }
 
-/// Refuses, one by one, the settings of one generator.
+/// Checks the settings of one generator one by one.
 pub(super) struct Checker(pub(super) &'static str);
 
 impl Checker {
@@ -42,7 +41,7 @@ impl Checker {
         if ok { Ok(()) } else { Err(BadConfig { generator: self.0, setting, value, wanted }) }
     }
 
-    /// A number of things: at least one, at most [`MOST_ITEMS`].
+    /// From 1 to [`MOST_ITEMS`].
     pub(super) fn count(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
         self.need((1.0..=MOST_ITEMS).contains(&value), setting, value, "a number from 1 to 10⁹")
     }
@@ -64,7 +63,7 @@ impl Checker {
         self.need(ok, setting, value, "a finite number not below 0")
     }
 
-    /// A span that ends and is not empty.
+    /// A finite span above zero.
     pub(super) fn span(&self, setting: &'static str, value: Span) -> Result<(), BadConfig> {
         self.positive(setting, value.seconds())
     }
@@ -75,16 +74,16 @@ pub(super) fn scaled(count: usize, scale: f64) -> usize {
     ((count as f64 * scale).round() as usize).max(1)
 }
 
-/// The instant so many seconds after the start.
+/// The time `seconds` after the start.
 pub(super) fn instant(seconds: f64) -> Time {
     Time::from_seconds(seconds.max(0.0)).unwrap_or(Time::NEVER)
 }
 
-/// Gives each of `pages` pages one of `hosts` hosts; host of rank r is chosen
-/// with chance ∝ r^(−exponent), so sizes follow Zipf's law.
+/// Assigns each of `pages` pages to one of `hosts` hosts. The host of rank r has probability
+/// ∝ r^(−exponent), so sizes follow Zipf's law.
 ///
-/// Returns the hosts that got a page, in the order in which pages name them,
-/// and each page's index among them: the numbering a trace wants.
+/// Returns the hosts that have a page, in order of first mention, and each page's index among them,
+/// as a trace requires.
 pub(super) fn assign_hosts(
     pages: usize,
     hosts: usize,
@@ -119,13 +118,13 @@ pub(super) fn number_hosts(drawn: &[usize], hosts: usize) -> (Vec<u32>, Vec<Host
     (of_page, named)
 }
 
-/// Zipf's law on `n` ranks. A generator has checked both numbers.
+/// Zipf's law on `n` ranks; both numbers are checked settings.
 pub(super) fn zipf(n: usize, exponent: f64) -> ZipfRanks {
     ZipfRanks::new(n.max(1) as u64, exponent)
         .expect("the exponent was checked: finite, not negative")
 }
 
-/// Share of the total that the largest values hold; 0 of nothing.
+/// Share of the total held by the largest values; 0 for an empty slice.
 pub(super) fn top_share(values: &[f64], share: f64) -> f64 {
     let top = stats::top_share(&stats::sorted(values), share);
     if top.is_nan() { 0.0 } else { top }
@@ -138,7 +137,7 @@ pub(super) fn moments(values: &[f64]) -> Moments {
     moments
 }
 
-/// Mean; NaN of nothing.
+/// Mean; NaN for an empty slice.
 pub(super) fn mean(values: &[f64]) -> f64 {
     moments(values).mean()
 }
@@ -154,24 +153,24 @@ pub(super) fn known(what: &str, published: f64, ours: f64, source: &'static str)
     Fact { what: what.to_owned(), published: Some(published), ours, source }
 }
 
-/// A fact of which only the shape is published.
+/// A fact whose shape alone is published.
 pub(super) fn shape(what: &str, ours: f64, source: &'static str) -> Fact {
     Fact { what: what.to_owned(), published: None, ours, source }
 }
 
 #[cfg(test)]
 pub(super) mod testing {
-    //! Tests of samples against laws.
+    //! Tests samples against distributions.
 
     use tidewatch_math::stats::{ks_distance, ks_limit, sorted};
 
-    /// Chance that a sound sampler was unlucky when the seed was first chosen; seeds are fixed, so
-    /// a test that passes keeps passing.
+    /// Chance that a correct sampler fails for a given seed. Seeds are fixed, so a test that passes
+    /// keeps passing.
     const ALPHA: f64 = 1e-4;
 
-    /// Panics where the sample's largest distance from `cdf` exceeds the critical value.
+    /// Panics if the Kolmogorov–Smirnov distance of the sample from `cdf` exceeds the critical value.
     pub(in crate::generate) fn assert_follows(sample: &[f64], cdf: impl Fn(f64) -> f64) {
-        assert!(sample.len() >= 100, "{} values say nothing", sample.len());
+        assert!(sample.len() >= 100, "{} values are too few", sample.len());
         let distance = ks_distance(&sorted(sample), cdf);
         let limit = ks_limit(sample.len(), ALPHA);
         assert!(distance < limit, "distance {distance} of {} values", sample.len());
@@ -211,7 +210,7 @@ mod tests {
     #[test]
     fn refusals_are_sentences() {
         let refused = Checker("renewal").share("chance", 1.5).unwrap_err();
-        let text = "cannot generate a renewal web: chance is 1.5; give a number from 0 to 1";
+        let text = "cannot generate a renewal web: chance is 1.5, must be a number from 0 to 1";
         assert_eq!(refused.to_string(), text);
         assert!(Checker("x").count("pages", f64::NAN).is_err());
         assert!(Checker("x").span("duration", Span::FOREVER).is_err());

@@ -1,4 +1,4 @@
-//! Wall-clock times of data sets, and the window of them that a trace covers.
+//! Wall-clock times of data sets, and the window that a trace covers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,7 @@ use super::{ImportArgs, ImportError};
 
 const MICROS: i64 = 1_000_000;
 const DAY_S: i64 = 86_400;
-/// Far enough for every honest clock, near enough that no sum overflows: the
-/// years 1500 to 9999.
+/// The years 1500 to 9999: enough for every data set, and sums do not overflow.
 const LIMITS_S: (i64, i64) = (-14_831_769_600, 253_402_300_799);
 
 /// A wall-clock time: microseconds since 1970, UTC.
@@ -20,30 +19,30 @@ pub struct Moment(i64);
 impl Moment {
     pub(super) const MAX: Moment = Moment(i64::MAX);
 
-    /// `None` outside of the years 1500 to 9999.
+    /// `None` outside the years 1500 to 9999.
     pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
         (LIMITS_S.0..=LIMITS_S.1).contains(&seconds).then(|| Moment(seconds * MICROS))
     }
 
-    /// `None` outside of the years 1500 to 9999.
+    /// `None` outside the years 1500 to 9999.
     pub(super) fn from_unix_millis(millis: i64) -> Option<Self> {
         let limits = LIMITS_S.0 * 1000..=LIMITS_S.1 * 1000;
         limits.contains(&millis).then(|| Moment(millis * 1000))
     }
 
-    /// This much later; stops at the end of the year 9999.
+    /// This much later; saturates at the end of the year 9999.
     pub(super) fn plus(self, span: Span) -> Self {
         let end = LIMITS_S.1 * MICROS;
         let span = i64::try_from(span.as_micros()).unwrap_or(end);
         Moment(self.0.saturating_add(span).min(end))
     }
 
-    /// How long after `earlier`; zero if it is not after.
+    /// Time since `earlier`; zero if that is later.
     pub(super) fn since(self, earlier: Moment) -> Span {
         Span::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// The moment half-way to a later one.
+    /// The midpoint to a later moment.
     pub(super) fn middle(self, later: Moment) -> Self {
         Moment(self.0 + (later.0 - self.0) / 2)
     }
@@ -91,7 +90,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// A text that is no time.
+/// A text that is not a time.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a time; write it like 2022-03-01, 2022-03-01T06:00:00Z or 1646092800")]
 pub struct NotATime(String);
@@ -135,7 +134,7 @@ fn parse_rfc3339(text: &str) -> Option<Moment> {
 fn parse_date(text: &str) -> Option<i64> {
     let [year, month, day] = split_digits(text, '-', [4, 2, 2])?;
     let days = days_from_civil(year, month, day);
-    // Wrong days and months come out as another date.
+    // Invalid days and months convert to another date.
     let exists = (1..=12).contains(&month) && civil_from_days(days) == (year, month, day);
     exists.then_some(days)
 }
@@ -176,7 +175,7 @@ fn split_digits<const N: usize>(
     parts.next().is_none().then_some(numbers)
 }
 
-/// The part of the data that a trace covers; its start is the trace's origin.
+/// The part of the data that a trace covers; its start is the origin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) start: Moment,
@@ -184,8 +183,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// What the options choose of data from `first` to `last`: all of it where
-    /// they say nothing, and never more than there is.
+    /// The window that the options select from data between `first` and `last`; by default all.
     pub(super) fn choose(
         args: &ImportArgs,
         first: Moment,
@@ -196,18 +194,17 @@ impl Window {
         if first <= start && start < end {
             return Ok(Window { start, end });
         }
-        let length = args.length.map_or("as long as they last".to_owned(), |s| s.to_string());
+        let length = args.length.map_or("the rest".to_owned(), |s| s.to_string());
         let [from, first, last] = [start, first, last].map(|moment| moment.to_string());
         Err(ImportError::Window { from, length, first, last })
     }
 
-    /// A moment in the trace's time; what came before the start is put at the start.
+    /// A moment in the trace's time; moments before the start map to the start.
     pub(super) fn at(&self, moment: Moment) -> Time {
         Time::ZERO + moment.since(self.start)
     }
 
-    /// Whether something that happens then happens in the trace: after its
-    /// start, before its end.
+    /// Whether a moment lies after the start and before the end.
     pub(super) fn sees(&self, moment: Moment) -> bool {
         self.start < moment && moment < self.end
     }
@@ -236,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn invalid_times_are_refused() {
         let bad = ["", "x", "2022-02-30", "2022-13-01", "2022-3-1", "2022-03-01T00:00:00", "1e99"];
         for text in bad.into_iter().chain(["NaN", "2022-03-01T24:00:00Z", "ééééééé", "-inf"])
         {

@@ -1,11 +1,10 @@
-//! Seeds from which a whole graph can be found.
+//! Seeds that reach a whole graph.
 
-/// A set of nodes from which every node can be reached: first all nodes without
-/// a link from another, then, in the order of their numbers, every node that
-/// none before it reaches. Links are sorted by source.
+/// A set of nodes that reaches every node: first all nodes without inlinks, then, in numerical order,
+/// every node that no earlier one reaches. Links are sorted by source.
 ///
-/// Every node of the first kind must be in any such set; of each circle that
-/// nothing leads into one node is needed, and the lowest-numbered stands in.
+/// Every such set needs all nodes of the first kind, and one node of each cycle without inlinks; the
+/// lowest-numbered is taken.
 pub(super) fn seeds(nodes: usize, links: &[(u32, u32)]) -> Vec<u32> {
     let mut starts = vec![0_usize; nodes + 1];
     let mut has_link = vec![false; nodes];

@@ -1,30 +1,30 @@
-//! What can go wrong with an import, told to the person who ran it.
+//! Errors of imports.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tidewatch_trace::{Place, TraceError};
 
-/// Why a data set could not be turned into a trace.
+/// Errors of imports.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// No importer has this name.
-    #[error("there is no format '{name}'; the formats are {known}")]
+    #[error("unknown format '{name}'; choose one of {known}")]
     UnknownFormat {
-        /// What was asked for.
+        /// The unknown name.
         name: String,
         /// All names.
         known: String,
     },
-    /// The format has no use for an option that was given.
-    #[error("the format {format} has no use for {option}; leave it out")]
+    /// The format does not support an option.
+    #[error("the format {format} does not support {option}")]
     UselessOption {
         /// The format.
         format: &'static str,
-        /// The option as users write it.
+        /// The option on the command line.
         option: &'static str,
     },
-    /// An option is missing its companion.
+    /// An option requires another one.
     #[error("{option} has no effect without {needs}")]
     Incomplete {
         /// The option given.
@@ -32,67 +32,67 @@ pub enum ImportError {
         /// What it needs.
         needs: &'static str,
     },
-    /// A file of the data set is not there.
+    /// A file of the data set is missing.
     #[error("'{}' holds no {file} (plain, .gz or .xz); is this a {format} data set?", dir.display())]
     Missing {
-        /// Where it was looked for.
+        /// The searched directory.
         dir: PathBuf,
-        /// Its name without the ending of a compressor.
+        /// Its name without the extension of a compressor.
         file: &'static str,
-        /// The format asked for.
+        /// The format.
         format: &'static str,
     },
-    /// The contents are wrong at a place.
+    /// Invalid contents.
     #[error("{place}: {problem}")]
     Invalid {
         /// Where.
         place: Place,
-        /// What is wrong there and what to do.
+        /// The error and what to do.
         problem: String,
     },
-    /// The window holds nothing.
-    #[error("no data from {from} for {length}: the data span {first} to {last}; choose within")]
+    /// The window contains no data.
+    #[error("no data from {from} for {length}: the data span {first} to {last}")]
     Window {
-        /// Start asked for.
+        /// Start of the window.
         from: String,
-        /// Length asked for.
+        /// Length of the window.
         length: String,
-        /// Where the data begin.
+        /// Start of the data.
         first: String,
-        /// Where they end.
+        /// End of the data.
         last: String,
     },
-    /// The files are in order but hold nothing to make a trace of.
+    /// The files are valid but contain nothing for a trace.
     #[error("'{}': {problem}", path.display())]
     Useless {
         /// The data set.
         path: PathBuf,
-        /// What is lacking and what to do.
+        /// What is missing and what to do.
         problem: String,
     },
-    /// The operating system refused.
+    /// An I/O error.
     #[error("cannot {doing} '{}': {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// Its reason.
+        /// The cause.
         source: io::Error,
     },
-    /// The trace that came out breaks a rule of traces: a defect of the importer.
-    #[error("the import made an invalid trace, which is a defect of the importer: {0}")]
+    /// The importer produced an invalid trace, which is a bug.
+    #[error("bug in the importer: it produced an invalid trace: {0}")]
     Trace(#[from] TraceError),
 }
 
 impl ImportError {
-    /// For `map_err` on a call to the operating system.
+    /// For `map_err` on I/O errors.
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| ImportError::Io { doing, path, source }
     }
 
-    /// Data that hold nothing of use.
+    /// Data without usable contents.
     pub(super) fn useless(path: &Path, problem: impl Into<String>) -> Self {
         ImportError::Useless { path: path.to_owned(), problem: problem.into() }
     }

@@ -6,15 +6,13 @@
 //!
 //! Rules, beyond those common to all importers:
 //!
-//! - **Births.** The data have no publication times; an article is born at its
-//!   first click. What is first clicked in the first three days ([`WARM_UP`]) may
-//!   have been clicked before the data begin and is dropped.
-//! - **The end.** The data trail off into a thin tail. They are taken to end with
-//!   the bin by which [`BULK`] of all clicks have come; articles born later are
-//!   dropped, later clicks of the others are kept.
-//! - **Clicks** of a bin are put in the middle of it, of the first bin in the
-//!   middle of what is left of it after the birth.
-//! - URLs are made up. There are no links: every page is a seed.
+//! - **Births.** The data have no publication times; an article is born at its first click. Articles
+//!   first clicked in the first three days ([`WARM_UP`]) may be older and are dropped.
+//! - **End.** The data end in a thin tail. They count as ended with the bin by which [`BULK`] of all
+//!   clicks have come; articles born later are dropped, later clicks of the others are kept.
+//! - **Clicks** of a bin are placed in its middle, those of the first bin in the middle of the part
+//!   after the birth.
+//! - URLs are invented. There are no links: every page is a seed.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -39,21 +37,20 @@ pub(super) const IMPORTER: Importer = Importer {
 const BIN_S: i64 = 1200;
 const BIN: Span = Span::from_micros(BIN_S as u64 * 1_000_000);
 
-/// Articles first clicked before this much of the data has passed may be older
-/// than they look; the data's description says so.
+/// Articles first clicked within this time may be older, as the description of the data says.
 const WARM_UP: Span = Span::from_micros(3 * Span::DAY.as_micros());
 
-/// The share of clicks after which the data count as over.
+/// The share of clicks after which the data count as ended.
 const BULK: f64 = 0.999;
 
-/// An article and its clicks, in the order of time.
+/// An article and its clicks, in chronological order.
 pub(super) struct Curve {
     pub(super) id: u64,
     pub(super) born: Moment,
     pub(super) clicks: Vec<(Moment, f64)>,
 }
 
-/// Every article that was not dropped, by id.
+/// Every kept article, by id.
 pub(super) struct Curves {
     pub(super) list: Vec<Curve>,
     /// From the end of the warm-up to the end of the bulk.
@@ -70,7 +67,9 @@ fn import(args: &ImportArgs) -> Result<Imported, ImportError> {
     let window = Window::choose(args, all.first, all.last)?;
     let mut draft = Draft::default();
     draft.cover(NAME, window);
-    draft.note("Clicks of news articles in 20-minute bins; births are first clicks, URLs made up.");
+    draft.note(
+        "Clicks of news articles in 20-minute bins; births are first clicks, URLs are invented.",
+    );
     all.tell(&mut draft);
     let mut pages = Pages::default();
     let mut clicks = Vec::new();
@@ -82,7 +81,7 @@ fn import(args: &ImportArgs) -> Result<Imported, ImportError> {
         let count = |&(at, count): &(Moment, f64)| Count { page: number, at: window.at(at), count };
         clicks.extend(curve.clicks.iter().map(count));
     }
-    draft.fact("articles dropped: born outside of the window", all.list.len() - pages.len());
+    draft.fact("articles dropped: born outside the window", all.list.len() - pages.len());
     pages.into_trace(&mut draft.trace);
     draft.trace.clicks = Some(clicks);
     draft.finish()
@@ -118,7 +117,7 @@ impl Curves {
         Ok(all)
     }
 
-    /// Returns the clicks of every bin, of dropped articles too.
+    /// Returns the clicks of every bin, including those of dropped articles.
     fn read_bins(
         &mut self,
         dir: &Path,
@@ -153,7 +152,7 @@ impl Curves {
     }
 }
 
-/// When each article was first clicked, and the file that says so.
+/// Time of each article's first click, and the file.
 fn read_births(dir: &Path) -> Result<(HashMap<u64, Moment>, PathBuf), ImportError> {
     let file = input::find(dir, "articles.tsv", NAME)?;
     let mut rows = Rows::open(&file, Style::Tabs, ["article_id", "first_click_ms"])?;
@@ -168,8 +167,8 @@ fn read_births(dir: &Path) -> Result<(HashMap<u64, Moment>, PathBuf), ImportErro
     Ok((births, file))
 }
 
-/// The middle of the part of a bin in which the article lives; `None` if it
-/// does not, or if there is no such bin.
+/// The middle of the part of a bin after the article's birth; `None` if the bin ends before, or does
+/// not exist.
 fn middle_of_life(bin: i64, born: Moment) -> Option<Moment> {
     let start = Moment::from_unix_seconds(bin.checked_mul(BIN_S)?)?;
     let end = start.plus(BIN);
@@ -185,7 +184,7 @@ fn end_of_bulk(mut totals: Vec<(i64, f64)>) -> Moment {
         so_far += total.1;
         so_far >= BULK * all
     });
-    // Bins that were read are moments, as `middle_of_life` has seen.
+    // `middle_of_life` has checked that the bins are valid.
     let start = reached.and_then(|total| Moment::from_unix_seconds(total.0 * BIN_S));
     start.map_or(Moment::MAX, |start| start.plus(BIN))
 }

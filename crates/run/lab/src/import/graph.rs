@@ -1,20 +1,18 @@
-//! `web-graph`: a crawled graph, frozen, for experiments on the order of discovery.
+//! `web-graph`: a static crawled graph, for experiments on discovery.
 //!
 //! The path is a file of one of two kinds:
 //!
-//! - `NAME.adj`: line k names the successors of node k (from 0), ascending, the
-//!   first absolute and the others as differences; an empty line has none. URLs
-//!   are made up: nodes of such files are sorted by URL, so neighbours mostly
-//!   share a host, and every [`HOST_NODES`] nodes in a row are given one.
+//! - `NAME.adj`: line k lists the successors of node k (from 0), ascending, the first absolute and the
+//!   others as differences; an empty line has none. URLs are invented: nodes of such files are sorted
+//!   by URL, so neighbours mostly share a host, and every [`HOST_NODES`] consecutive nodes get one.
 //! - `NAME_links.txt` (`start end` by spaces, with header) beside `NAME_urls.txt`
-//!   (`link url`): nodes are the rows of the latter. URLs are canonical; a node
-//!   whose URL another has is marked `page=ID`.
+//!   (`link url`): nodes are the rows of the latter. URLs are canonicalised; a node with the URL of
+//!   another is marked `page=ID`.
 //!
-//! Either may end in `.gz` or `.xz`. All pages and links are there from time 0
-//! on; the trace lasts [`DURATION`] unless `--days` says otherwise. Links given
-//! twice count once, and links of a page to itself are dropped. Seeds are the
-//! pages that no other page links to, and one page of every circle that nothing
-//! leads into: from them every page can be found.
+//! Either may end in `.gz` or `.xz`. All pages and links exist from time 0; the trace lasts
+//! [`DURATION`] unless `--days` is given. Duplicate links count once, self-links are dropped. Seeds are
+//! the pages without inlinks and one page of every cycle without inlinks, so that every page can be
+//! found.
 
 use std::path::{Path, PathBuf};
 
@@ -31,19 +29,19 @@ const NAME: &str = "web-graph";
 
 pub(super) const IMPORTER: Importer = Importer {
     name: NAME,
-    about: "a crawled graph frozen in time (.adj, or _links.txt beside _urls.txt), for coverage",
+    about: "a static crawled graph (.adj, or _links.txt with _urls.txt)",
     takes: &[Opt::Length],
     import,
 };
 
-/// Nodes in a row that share a made-up host: a few hundred hosts for a crawl of
-/// a few hundred thousand pages of one large institution.
+/// Consecutive nodes that share an invented host: a few hundred hosts for a few hundred thousand pages
+/// of one large institution.
 const HOST_NODES: u32 = 500;
 
-/// The graph has no time; a month is as good as any.
+/// The graph has no time; a month is arbitrary.
 const DURATION: Span = Span::from_micros(30 * Span::DAY.as_micros());
 
-/// Pages, and links by (source, target) as they came.
+/// Pages, and links by (source, target) in file order.
 struct Graph {
     pages: Pages,
     links: Vec<(u32, u32)>,
@@ -63,7 +61,7 @@ fn import(args: &ImportArgs) -> Result<Imported, ImportError> {
     let read = graph.links.len();
     graph.links.retain(|&(source, target)| source != target);
     draft.fact("links read", read);
-    draft.fact("links dropped: of a page to itself", read - graph.links.len());
+    draft.fact("links dropped: self-links", read - graph.links.len());
     let read = graph.links.len();
     graph.links.sort_unstable();
     graph.links.dedup();
@@ -79,7 +77,7 @@ fn import(args: &ImportArgs) -> Result<Imported, ImportError> {
     draft.finish()
 }
 
-/// The file of URLs that goes with a file of links.
+/// The file of URLs that belongs to a file of links.
 fn urls_beside(path: &Path, file: &str) -> Option<PathBuf> {
     let (before, after) = file.rsplit_once("links.txt")?;
     Some(path.with_file_name(format!("{before}urls.txt{after}")))
@@ -104,7 +102,9 @@ fn read_adjacency(draft: &mut Draft, file: &Path) -> Result<Graph, ImportError> 
         let problem = format!("line {line} names node {target}, but the file has {node} lines");
         return Err(ImportError::useless(file, problem));
     }
-    draft.note("A crawled graph, frozen; URLs and hosts are made up (500 nodes in a row a host).");
+    draft.note(
+        "A static crawled graph; URLs and hosts are invented (500 consecutive nodes per host).",
+    );
     draft.fact("nodes read", u64::from(node));
     Ok(graph)
 }
@@ -115,7 +115,7 @@ fn add_successors(line: &str, node: u32, links: &mut Vec<(u32, u32)>) -> Result<
         let number: u32 =
             word.parse().map_err(|_| format!("'{}' is not a number", word.escape_debug()))?;
         let next = last.unwrap_or(0).checked_add(number);
-        let next = next.ok_or_else(|| "the differences add up to no node".to_owned())?;
+        let next = next.ok_or_else(|| "the differences do not add up to a node".to_owned())?;
         links.push((node, next));
         last = Some(next);
     }
@@ -147,10 +147,10 @@ fn read_edges(draft: &mut Draft, links: &Path, urls: &Path) -> Result<Graph, Imp
         };
         graph.links.push((find(0)? as u32, find(1)? as u32));
     }
-    draft.note("A crawled graph, frozen.");
+    draft.note("A static crawled graph.");
     draft.fact("nodes read", graph.pages.len());
-    draft.fact("nodes whose URL is made up", addresses.made_up);
-    draft.fact("nodes whose URL is marked, as another has it", addresses.shared);
+    draft.fact("nodes whose URL is invented", addresses.made_up);
+    draft.fact("nodes whose URL is marked: another has the same", addresses.shared);
     Ok(graph)
 }
 
@@ -172,7 +172,7 @@ mod tests {
         let files = Files::plain(&[("g.adj", "1 2\n0 1 0\n\n1 2\n")]);
         let imported = run(NAME, &args(&files, "g.adj")).unwrap();
         assert_eq!(links(&imported), [(0, 1), (0, 3), (1, 0), (3, 1)]);
-        assert_eq!(fact(&imported, "links dropped: of a page to itself"), 3);
+        assert_eq!(fact(&imported, "links dropped: self-links"), 3);
         let seeds: Vec<bool> = imported.trace.pages.iter().map(|page| page.is_seed).collect();
         assert_eq!(seeds, [true, false, true, false]);
         assert_eq!(&*imported.trace.pages[3].url, "https://h0.invalid/3");
@@ -206,7 +206,7 @@ mod tests {
         };
         assert!(wrong("1\nx\n").ends_with("g.adj, line 2: 'x' is not a number"));
         assert!(wrong("1\n9\n").ends_with("line 2 names node 9, but the file has 2 lines"));
-        assert!(wrong("4294967295 1\n").contains("add up to no node"));
+        assert!(wrong("4294967295 1\n").contains("do not add up to a node"));
         let files = Files::plain(&[("g.adj", "")]);
         let text = run(NAME, &files.args()).unwrap_err().to_string();
         assert!(text.contains("is a directory; name the graph's file"));

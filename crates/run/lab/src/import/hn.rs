@@ -1,4 +1,4 @@
-//! `hn-frontpage`: the front page of a link aggregator every half hour.
+//! `hn-frontpage`: half-hourly observations of a link aggregator's front page.
 //!
 //! Reads a directory of `items.tsv` (item_id, url) and `observations.tsv` (ts,
 //! rank, item_id, points; by time).
@@ -7,18 +7,15 @@
 //!
 //! - **The source** is the front page, page id 0. Items are pages, merged by
 //!   canonical URL under the id of the first; a URL without scheme
-//!   (`item?id=1`) is one of the aggregator's own site. The front page itself,
-//!   linked to by an item, is no page of its own.
-//! - **Links** appear with the first observation that lists the page and
-//!   disappear with the first that does not. What the first observation of all
-//!   lists is as old as the data.
-//! - **Clicks** are points: those that an item gained between two observations
-//!   are put at the later. Points that it had when first seen came before it
-//!   could be found on the front page and are dropped; lost points count as 0.
-//!   Points are votes of those who followed the link and liked what they found,
-//!   so they stand in for clicks up to an unknown factor.
-//! - **Changes** are changes of the front page: an observation whose pages or
-//!   their order differ from the one before.
+//!   (`item?id=1`) belongs to the aggregator's site. An item that links to the front page is not a
+//!   page of its own.
+//! - **Links** appear with the first observation that lists the page and disappear with the first that
+//!   does not. Pages of the very first observation are as old as the data.
+//! - **Clicks** are points: those gained between two observations are placed at the later one. Points
+//!   at the first observation came before and are dropped; lost points count as 0. Points are votes of
+//!   readers who liked the page, so they approximate clicks up to an unknown factor.
+//! - **Changes** are changes of the front page: an observation whose pages or order differ from the
+//!   previous one.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -118,7 +115,7 @@ impl Items {
             self.groups.push((id, url));
         } else {
             self.merged += 1;
-            // Items need not come by id; a page has the least id of its items.
+            // Items may be unsorted; a page has the smallest id of its items.
             let least = &mut self.groups[group as usize].0;
             *least = id.min(*least);
         }
@@ -129,7 +126,7 @@ impl Items {
 /// The front page over time.
 struct Board {
     shown: Shown,
-    /// Entries of the observation at hand and of the one before.
+    /// Entries of the current and the previous observation.
     listing: Vec<u32>,
     before: Vec<u32>,
     at: Option<Moment>,
@@ -193,13 +190,13 @@ impl Board {
             return;
         };
         self.losses += u64::from(points < before);
-        // Clicks beyond the end of the window count, for pages within it.
+        // Pages within the window keep clicks beyond its end.
         if points > before && at > window.start && group != FRONT {
             self.clicks.push((group, at, points - before));
         }
     }
 
-    /// The observation at hand is complete.
+    /// Completes the current observation.
     fn complete(&mut self, window: Window) {
         let Some(at) = self.at else { return };
         self.observations += 1;
@@ -228,7 +225,7 @@ impl Board {
         draft.fact("rows read", self.read);
         draft.fact("observations of the front page", self.observations);
         draft.fact("rows dropped: item's URL refused", self.refused);
-        draft.fact("points dropped: had before first seen", self.early_points);
+        draft.fact("points dropped: gained before the first observation", self.early_points);
         draft.fact("losses of points counted as 0", self.losses);
     }
 
@@ -260,7 +257,7 @@ impl Board {
     }
 }
 
-/// Clicks of the pages in the trace, those at the same time added up.
+/// Clicks of the pages in the trace; those at the same time are summed.
 fn counts(mut clicks: Vec<(u32, Moment, u64)>, numbers: &[u32], window: Window) -> Vec<Count> {
     clicks.iter_mut().for_each(|click| click.0 = numbers[click.0 as usize]);
     clicks.retain(|click| click.0 != u32::MAX);

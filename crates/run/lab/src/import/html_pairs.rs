@@ -1,5 +1,4 @@
-//! Pairs of raw pages with the answer to "did the text change?": not a trace, but labels to judge
-//! what a crawler takes for a change.
+//! Labelled pairs of raw pages ("did the text change?"), to evaluate change detectors. Not a trace.
 //!
 //! Reads `index.tsv` (service_and_type, meaningful, file_prev, file_cur) and `html.tar`, both plain
 //! or compressed.
@@ -14,12 +13,12 @@ use super::{ImportError, input};
 const NAME: &str = "ota-html-pairs";
 /// Bytes of a block of a tar file.
 const BLOCK: usize = 512;
-/// No page is larger.
+/// Largest page.
 const LARGEST_PAGE: usize = 15 << 20;
 
 /// Two versions of a page, one after the other.
 pub(crate) struct Pair {
-    /// Who publishes it, and what it is.
+    /// Service and type of document.
     pub(crate) service: String,
     /// Whether its text was recorded as changed.
     pub(crate) meaningful: bool,

@@ -10,16 +10,16 @@ use tidewatch_trace::{At, Place};
 
 use super::ImportError;
 
-/// No honest row is longer; what is longer is an unclosed quote or not a table.
+/// Longest row; a longer one is an unclosed quote or not a table.
 const LONGEST_ROW: u64 = 16 << 20;
 
-/// Dictionaries of honest .xz files are at most 64 MiB; a file may ask for 4 GiB.
+/// Memory limit of the .xz decoder: presets use at most 64 MiB, but a file may ask for 4 GiB.
 const XZ_MEMORY_KIB: u32 = 256 << 10;
 
-/// Endings that a table may have, tried in this order.
+/// Extensions of tables, in the order tried.
 const ENDINGS: [&str; 3] = ["", ".gz", ".xz"];
 
-/// The file of that name in a data set, whichever way it is compressed.
+/// The file of that name in a data set, plain or compressed.
 pub(super) fn find(
     dir: &Path,
     file: &'static str,
@@ -30,7 +30,7 @@ pub(super) fn find(
     candidates.find(|path| path.is_file()).ok_or_else(missing)
 }
 
-/// Opens a file for reading, decompressed by its ending.
+/// Opens a file for reading, decompressed by its extension.
 pub(super) fn open(path: &Path) -> Result<Guard, ImportError> {
     let file = BufReader::new(File::open(path).map_err(ImportError::io("open", path))?);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -42,14 +42,14 @@ pub(super) fn open(path: &Path) -> Result<Guard, ImportError> {
     Ok(Guard { input, since_row: 0 })
 }
 
-/// Stops a row that never ends from filling the memory.
+/// Limits the length of a row, to bound memory.
 pub(super) struct Guard {
     input: Box<dyn Read>,
     since_row: u64,
 }
 
 impl Guard {
-    /// To be called whenever a row is complete.
+    /// Call it after each complete row.
     pub(super) fn new_row(&mut self) {
         self.since_row = 0;
     }
@@ -87,7 +87,7 @@ impl Lines {
         self.reader.get_mut().new_row();
         let read = self.reader.read_until(b'\n', &mut self.line);
         let read = read.map_err(|error| {
-            self.refuse(format!("the line cannot be read ({error}); is the file whole?"))
+            self.refuse(format!("the line cannot be read ({error}); is the file complete?"))
         })?;
         if read == 0 {
             return Ok(None);
@@ -97,7 +97,7 @@ impl Lines {
         Ok(Some(line.trim_end_matches(['\n', '\r'])))
     }
 
-    /// The line at hand is wrong.
+    /// An error in the current line.
     pub(super) fn refuse(&self, problem: String) -> ImportError {
         let (file, at) = (self.path.display().to_string(), At::Line(self.number));
         ImportError::Invalid { place: Place { file, at, column: None }, problem }

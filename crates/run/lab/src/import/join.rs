@@ -1,19 +1,17 @@
 //! A synthetic join: click curves of one data set on the pages of another.
 //!
-//! No public data set has both hourly listings of sources and clicks. Curves
-//! of `globo-clicks` are given to the pages of a trace. Nothing real connects
-//! the two: the result has real links and real click curves, but which page has
-//! which curve is made up, and the trace's note says so.
+//! No public data set has both hourly listings of sources and clicks. So curves of `globo-clicks` are
+//! assigned to the pages of a trace. The result has real links and real click curves, but the
+//! assignment is invented, and the note of the trace says so.
 //!
-//! - **Curves**: articles whose clicks are known for [`FOLLOWED`] after the
-//!   first one, so that none is cut short by the end of the data.
-//! - **Pages**: all but sources and those that are as old as the trace, whose
-//!   first clicks came before it. The others get no clicks.
+//! - **Curves**: articles whose clicks are known for [`FOLLOWED`] after the first, so that the end of
+//!   the data truncates none.
+//! - **Pages**: all but sources and pages as old as the trace, whose first clicks came before it; those
+//!   get no clicks.
 //! - **Rank**: pages by the number of sources that show them, falling, ties by
 //!   hash of the URL; curves by clicks, falling, ties by id. Of N pages and M
 //!   curves page i gets curve ⌊i·M/N⌋: if there are more pages curves serve
-//!   several times, if fewer they are thinned evenly, so that pages have the
-//!   curves' distribution of clicks either way.
+//!   several times, if fewer they are thinned evenly, so that pages keep the distribution of clicks.
 //! - **Random**: every page draws a curve uniformly, keyed by seed and URL.
 //! - A curve is shifted so that its first click falls at the page's birth.
 //!   Counts are not scaled.
@@ -28,11 +26,10 @@ use super::clock::Moment;
 use super::globo::{Curve, Curves};
 use super::{Draft, ImportError, Join};
 
-/// 90% of an article's clicks come within a day in the median; three leave
-/// little out.
+/// The median article gets 90% of its clicks within a day; three days miss little.
 const FOLLOWED: Span = Span::from_micros(3 * Span::DAY.as_micros());
 
-/// Gives clicks to the pages of the draft's trace.
+/// Assigns clicks to the pages of the draft.
 pub(super) fn give_clicks(
     draft: &mut Draft,
     clicks_dir: &Path,
@@ -62,7 +59,7 @@ pub(super) fn give_clicks(
     ));
     draft.fact("click curves read", read);
     draft.fact("click curves dropped: not followed for three days", read - curves.len());
-    draft.fact("pages given a click curve", pairs.len());
+    draft.fact("pages with a click curve", pairs.len());
     draft.trace.clicks = Some(shifted(&draft.trace, &pairs, &curves));
     Ok(())
 }
@@ -88,7 +85,7 @@ fn by_rank(trace: &Trace, mut pages: Vec<u32>, curves: &mut [Curve]) -> Vec<(u32
     pages.into_iter().enumerate().map(|(i, page)| (page, i * m / n)).collect()
 }
 
-/// How many sources ever show each page.
+/// Number of sources that show each page.
 fn sources_showing(trace: &Trace) -> Vec<u32> {
     let mut pairs: Vec<(u32, u32)> = trace.links.iter().map(|l| (l.page, l.source)).collect();
     pairs.sort_unstable();

@@ -1,4 +1,4 @@
-//! `mdn-site`: every change of a documentation site, from its repository.
+//! `mdn-site`: all changes of a documentation site, from its repository.
 //!
 //! Reads a directory of `pages.tsv` (page_id, alive_at_head, slug_or_path),
 //! `changes.tsv` (ts, page_id, pages_in_commit) and `links_head.tsv` (src, dst).
@@ -9,13 +9,12 @@
 //!   the head of the repository died with its last commit, which removed or
 //!   renamed it (a renamed page is a new one). Pages that die before the window
 //!   or are born after it are dropped.
-//! - **Changes** are commits between birth and death. Commits that touch more
-//!   than [`MASS`] pages are reformatting, not news: they are dropped as
-//!   changes, unless `--keep-mass-commits` is given; births and deaths by such
-//!   commits stand. Commits of one second are one change.
-//! - **Links** are known for the head only. They are taken to stand from the
-//!   birth of the younger page on: where the window ends long before the head,
-//!   they are an approximation. Pages that no link leads to are seeds.
+//! - **Changes** are commits between birth and death. Commits that touch more than [`MASS`] pages are
+//!   reformatting and do not count as changes, unless `--keep-mass-commits` is given; their births and
+//!   deaths count. Commits in the same second are one change.
+//! - **Links** are known for the head only. They are assumed to exist from the birth of the younger
+//!   page, which is an approximation if the window ends long before the head. Pages without inlinks
+//!   are seeds.
 //! - **Weights** are PageRank over the pages of the trace, scaled to mean 1.
 
 use std::collections::HashMap;
@@ -37,7 +36,7 @@ pub(super) const IMPORTER: Importer = Importer {
     import,
 };
 
-/// Commits of more pages than this are mass edits; the data's description says so.
+/// Commits of more pages than this are mass edits, as the description of the data says.
 const MASS: u64 = 50;
 
 const SITE: &str = "https://developer.mozilla.org/en-US/docs/";
@@ -152,7 +151,7 @@ impl Site {
         }
         draft.fact("pages read", self.records.len());
         draft.fact("pages dropped: not alive in the window", self.records.len() - pages.len());
-        draft.fact("pages whose URL is marked, as another has it", addresses.shared);
+        draft.fact("pages whose URL is marked: another has the same", addresses.shared);
         pages.into_trace(&mut draft.trace);
         numbers
     }
@@ -176,7 +175,7 @@ impl Site {
         links.dedup();
         draft.fact("links read", read);
         draft.fact(
-            "links dropped: given twice or an end not in the trace",
+            "links dropped: duplicate, or an end not in the trace",
             read - links.len() as u64,
         );
         let trace = &mut draft.trace;
@@ -204,7 +203,7 @@ impl Site {
         let kept = self.changes.len() - changes.len();
         draft.fact("commits of pages read", self.read);
         draft.fact("commits dropped: more than 50 pages at once", self.mass);
-        draft.fact("commits dropped: birth, death, same second, or outside of the window", kept);
+        draft.fact("commits dropped: birth, death, same second, or outside the window", kept);
         draft.trace.changes = Some(changes);
     }
 }

@@ -1,21 +1,17 @@
-//! Public data sets and users' logs turned into traces.
+//! Converts public data sets and users' logs to traces.
 //!
-//! One module a format. Each streams its files row by row, keeps what the
-//! trace needs and no more, and ends with a [`Trace`] that passes
-//! [`Trace::check`]. The same files and options give the same trace.
+//! There is one module per format. Each streams its files row by row, keeps only what the trace needs,
+//! and returns a [`Trace`] that passes [`Trace::check`]. The same files and options give the same
+//! trace.
 //!
-//! Real records are incomplete: pages are seen every hour, not always; clicks
-//! are counted in bins; the oldest rows tell of things that began earlier.
-//! Every importer states in its module's documentation how it turns such
-//! records into times, and counts in [`Imported::facts`] what it read, merged
-//! and dropped. Where it makes something up (a URL, a join of two data sets),
-//! [`Imported::notes`] says so, and so does the trace's own note.
+//! Real records are incomplete: pages are visited every hour, clicks are counted in bins, and the
+//! oldest rows belong to pages that existed earlier. The documentation of each importer states how it
+//! derives times, and [`Imported::facts`] counts what it read, merged and dropped. Invented parts (a
+//! URL, a join of two data sets) are named in [`Imported::notes`] and in the note of the trace.
 //!
-//! Common rules: a trace covers a window of the data ([`ImportArgs::from`],
-//! [`ImportArgs::length`]), whose start is the origin. What began before the
-//! start is put at the start; what happens after the end is left out, except
-//! clicks, which a trace may have beyond its end. Something that is first seen
-//! by an observation is taken to happen at that observation.
+//! Common rules: a trace covers a window of the data ([`ImportArgs::from`], [`ImportArgs::length`]),
+//! whose start is the origin. Events before the start move to the start; events after the end are
+//! dropped, except clicks. A change seen by an observation happens at that observation.
 
 mod clock;
 mod cover;
@@ -47,28 +43,27 @@ pub use clock::{Moment, NotATime};
 pub use error::ImportError;
 pub(crate) use rank::pagerank;
 
-/// Seed where none is given.
+/// The default seed.
 const DEFAULT_SEED: u64 = 1;
 
-/// What to import, and how. An option that the format has no use for is refused.
+/// Path and options of an import. Options that the format does not support are refused.
 #[derive(Clone, Debug, Default)]
 pub struct ImportArgs {
-    /// The data set's directory, or the file, as the format wants it.
+    /// Directory or file of the data set, depending on the format.
     pub path: PathBuf,
-    /// Where the trace begins; the beginning of the data if not given.
+    /// Start of the trace; the start of the data if `None`.
     pub from: Option<Moment>,
-    /// How long it lasts; to the end of the data if not given.
+    /// Length of the trace; to the end of the data if `None`.
     pub length: Option<Span>,
-    /// For what is chosen at random; 1 if not given.
+    /// Seed of random choices; 1 if `None`.
     pub seed: Option<u64>,
-    /// Directory of a globo-clicks data set whose click curves are given to the
-    /// pages of this one.
+    /// Directory of a globo-clicks data set whose click curves are assigned to the pages.
     pub clicks: Option<PathBuf>,
-    /// How click curves are given to pages; by rank if not given.
+    /// How click curves are assigned to pages; by rank if `None`.
     pub join: Option<Join>,
-    /// Keep changes by commits that touch very many pages at once.
+    /// Keep changes by commits that touch many pages.
     pub keep_mass_commits: bool,
-    /// Where between two visits a change is put; in the middle if not given.
+    /// Time of a change between two visits; the midpoint if `None`.
     pub place: Option<ChangePlace>,
 }
 
@@ -90,17 +85,17 @@ impl ImportArgs {
     }
 }
 
-/// How click curves of one data set are given to pages of another.
+/// How click curves of one data set are assigned to pages of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Join {
-    /// The page shown by most sources gets the curve of most clicks, and so on down.
+    /// By rank: the page shown by most sources gets the curve with most clicks.
     #[default]
     Rank,
     /// Every page draws a curve at random.
     Random,
 }
 
-/// Where between two visits a change that the second one saw is put.
+/// Time of a change that the second of two visits saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChangePlace {
     /// Half-way between them.
@@ -110,9 +105,9 @@ pub enum ChangePlace {
     Uniform,
 }
 
-/// A word that names no choice.
+/// An unknown value of an option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{word}' is not known here; choose {known}")]
+#[error("unknown value '{word}'; choose {known}")]
 pub struct UnknownChoice {
     word: String,
     known: &'static str,
@@ -170,7 +165,7 @@ impl Opt {
         Opt::Place,
     ];
 
-    /// As users write it.
+    /// The name on the command line.
     pub fn flag(self) -> &'static str {
         match self {
             Opt::From => "--from",
@@ -184,36 +179,36 @@ impl Opt {
     }
 }
 
-/// A trace and how it came about.
+/// An imported trace with notes and counts.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The trace; it has passed [`Trace::check`].
     pub trace: Trace,
-    /// Where it comes from and what about it is made up, one sentence each.
+    /// Origin and invented parts, one sentence each.
     pub notes: Vec<String>,
-    /// What was counted on the way.
+    /// Counts of the import.
     pub facts: Vec<Fact>,
 }
 
-/// Something counted during an import.
+/// A count of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Of what.
+    /// What was counted.
     pub what: &'static str,
     /// How many.
     pub count: u64,
 }
 
-/// Turns one kind of data into traces.
+/// Converts one format to traces.
 #[derive(Clone, Copy, Debug)]
 pub struct Importer {
-    /// The name that users choose it by.
+    /// Name of the format.
     pub name: &'static str,
-    /// What it reads, in a line.
+    /// What it reads, in one line.
     pub about: &'static str,
     /// The options it takes.
     pub takes: &'static [Opt],
-    /// Does it. Call [`Importer::run`], which refuses useless options first.
+    /// Imports. Call [`Importer::run`], which checks the options first.
     pub import: fn(&ImportArgs) -> Result<Imported, ImportError>,
 }
 
@@ -237,7 +232,7 @@ impl Importer {
         })
     }
 
-    /// Imports, after refusing options that would have no effect.
+    /// Imports, unless an option would have no effect.
     pub fn run(&self, args: &ImportArgs) -> Result<Imported, ImportError> {
         let useless = Opt::ALL.iter().find(|&&o| args.is_set(o) && !self.takes.contains(&o));
         if let Some(option) = useless {
@@ -251,7 +246,7 @@ impl Importer {
     }
 }
 
-/// An import under way: the trace so far, and what there is to say about it.
+/// An import in progress.
 #[derive(Default)]
 struct Draft {
     trace: Trace,
@@ -294,17 +289,14 @@ mod tests {
             assert_eq!(Importer::named(format.name).unwrap().about, format.about);
         }
         let text = Importer::named("warc").unwrap_err().to_string();
-        assert!(text.starts_with("there is no format 'warc'; the formats are de-news-hubs, "));
+        assert!(text.starts_with("unknown format 'warc'; choose one of de-news-hubs, "));
     }
 
     #[test]
     fn options_without_effect_are_refused() {
         let args = ImportArgs { keep_mass_commits: true, ..ImportArgs::default() };
         let text = Importer::named("globo-clicks").unwrap().run(&args).unwrap_err().to_string();
-        assert_eq!(
-            text,
-            "the format globo-clicks has no use for --keep-mass-commits; leave it out"
-        );
+        assert_eq!(text, "the format globo-clicks does not support --keep-mass-commits");
         let args = ImportArgs { join: Some(Join::Random), ..ImportArgs::default() };
         let text = Importer::named("de-news-hubs").unwrap().run(&args).unwrap_err().to_string();
         assert_eq!(text, "--join has no effect without --clicks");

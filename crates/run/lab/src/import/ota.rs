@@ -1,4 +1,4 @@
-//! `ota-terms`: legal pages, as bytes fetched and as text that a reader sees.
+//! `ota-terms`: legal pages, as raw bytes and as visible text.
 //!
 //! Reads a directory of `docs.tsv` (doc_id, url), `events.tsv` (ts, stream `S`
 //! raw snapshot or `V` text version, doc_id, kind `first`, `change`, `technical`
@@ -7,21 +7,18 @@
 //!
 //! Rules, beyond those common to all importers:
 //!
-//! - **Pages** are documents; a document is born with its first row in either
-//!   file. Several documents may have one address (each is a part of its page):
-//!   all but the first are marked `page=ID`. Documents without a usable address
-//!   get one that is made up. Documents without rows are dropped. All pages are
-//!   seeds; there are no links.
-//! - **Versions** follow the order of rows in `fragments.tsv`, which is the order
-//!   in which versions were recorded. Where the clock of a row stands before the
-//!   row before of its document, that row's time is used, and versions of one
-//!   time are one. A version that changes no fragment is none. What a document
-//!   held at the start of the window is its first version there.
-//! - **Changes** are `V` rows of kind `change`: the text changed, be it by less
-//!   than a fragment. A technical change (of the extraction) is none.
-//! - **Signals** of kind `raw-change` are `S` rows of kind `change`: the bytes
-//!   changed, for the reader mostly nothing. They were recorded for the last
-//!   part of the data only; a note says from when.
+//! - **Pages** are documents; a document is born with its first row in either file. Several documents
+//!   may share a URL (each is a part of its page): all but the first are marked `page=ID`. Documents
+//!   without a valid URL get an invented one. Documents without rows are dropped. All pages are seeds;
+//!   there are no links.
+//! - **Versions** follow the order of rows in `fragments.tsv`, the order of recording. A row with an
+//!   earlier time than the previous row of its document gets that row's time, and versions at one time
+//!   are merged. A version without changed fragments is dropped. The contents of a document at the
+//!   start of the window are its first version.
+//! - **Changes** are `V` rows of kind `change`: the text changed, possibly by less than a fragment.
+//!   Technical changes (of the extraction) do not count.
+//! - **Signals** of kind `raw-change` are `S` rows of kind `change`: the bytes changed, mostly
+//!   invisibly. They were recorded for the last part of the data only; a note says from when.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -93,7 +90,7 @@ impl Terms {
         Ok(())
     }
 
-    /// The document of a row, which is thereby known to live.
+    /// The document of a row; marks it as alive.
     fn doc<const N: usize>(
         &mut self,
         rows: &Rows<N>,
@@ -142,7 +139,7 @@ impl Terms {
         first.zip(last).ok_or_else(|| ImportError::useless(fragments, "no text versions"))
     }
 
-    /// The number in the trace of each document, if it is there.
+    /// Page number of each document in the trace, if it is there.
     fn fill_pages(&self, draft: &mut Draft, window: Window) -> Vec<Option<u32>> {
         let mut pages = Pages::default();
         let mut addresses = Addresses::default();
@@ -158,8 +155,8 @@ impl Terms {
         }
         draft.fact("documents read", self.docs.len());
         draft.fact("documents dropped: not alive in the window", self.docs.len() - pages.len());
-        draft.fact("documents whose URL is made up", addresses.made_up);
-        draft.fact("documents whose URL is marked, as another has it", addresses.shared);
+        draft.fact("documents whose URL is invented", addresses.made_up);
+        draft.fact("documents whose URL is marked: another has the same", addresses.shared);
         pages.into_trace(&mut draft.trace);
         numbers
     }
@@ -179,7 +176,7 @@ impl Terms {
             .collect();
         draft.fact("events read", self.events);
         draft.fact("events dropped: first, technical or removal", self.other);
-        draft.fact("raw changes outside of the window", self.raw_changes.len() - rows.len());
+        draft.fact("raw changes outside the window", self.raw_changes.len() - rows.len());
         if let Some(first) = self.raw_changes.iter().map(|&(_, at)| at).min() {
             draft.note(format!("Raw changes were recorded from {first} on."));
         }
@@ -213,7 +210,7 @@ impl Terms {
         let late: u64 = contents.iter().map(|contents| contents.late).sum();
         let states: usize = contents.iter().map(|contents| contents.versions.len()).sum();
         draft.fact("text versions read", read);
-        draft.fact("text versions whose clock stands before the one before", late);
+        draft.fact("text versions earlier than the previous one", late);
         draft.fact(
             "text versions dropped: no fragment changed, or at one time",
             read - states as u64,
@@ -229,11 +226,10 @@ impl Terms {
 struct Contents {
     /// Time, number of fragments added, number removed.
     versions: Vec<(Moment, u32, u32)>,
-    /// The fragments of versions, one after the other: added, then removed.
+    /// Fragments of all versions in order: added, then removed.
     fragments: Vec<u64>,
     held: HashSet<u64>,
-    /// The time at hand, and for every fragment touched by then whether the
-    /// document held it before.
+    /// The current time, and for every fragment touched at it whether the document had it before.
     now: Option<Moment>,
     touched: Vec<(u64, bool)>,
     late: u64,
@@ -264,10 +260,10 @@ impl Contents {
         Ok(())
     }
 
-    /// Turns what was touched at the time at hand into a version.
+    /// Makes a version of the fragments touched at the current time.
     fn close(&mut self) {
         let Some(at) = self.now else { return };
-        // Of several touches of a fragment the first tells what was before.
+        // The first touch of a fragment tells the state before.
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_by_key(|touch| touch.0);
         touched.dedup_by_key(|touch| touch.0);
@@ -283,7 +279,7 @@ impl Contents {
         }
     }
 
-    /// Appends the versions of the window; those before are its first.
+    /// Appends the versions of the window; earlier ones are merged into the first.
     fn write(&self, page: u32, versions: &mut Versions, window: Window) {
         let mut start = HashSet::new();
         let (mut opened, mut offset) = (false, 0);
@@ -318,8 +314,8 @@ fn push_start(start: &HashSet<u64>, page: u32, versions: &mut Versions) {
     }
 }
 
-/// The hash of a fragment. Ids are numbered as fragments were first seen, so that the smallest of a
-/// page, its sketch, would be its oldest; hashes must know nothing of age.
+/// The hash of a fragment. Ids ascend by first appearance, so a sketch of the smallest ids would hold
+/// the oldest fragments; hashes are independent of age.
 fn hash(id: u64) -> u64 {
     Draws::of(0, "import.fragment", id).word()
 }
@@ -393,12 +389,12 @@ mod tests {
         assert_eq!(signals.kinds, [RAW_CHANGE.into()]);
         let signals: Vec<_> = signals.rows.iter().map(|s| (s.page, s.at.seconds())).collect();
         assert_eq!(signals, [(0, 60.0), (1, 70.0)]);
-        assert_eq!(fact(&imported, "text versions whose clock stands before the one before"), 1);
+        assert_eq!(fact(&imported, "text versions earlier than the previous one"), 1);
     }
 
-    /// Of ids in order about half of all neighbours stand the other way round as hashes.
+    /// About half of all neighbouring ids are in reverse order as hashes.
     #[test]
-    fn hashes_do_not_tell_age() {
+    fn hashes_are_independent_of_age() {
         let falls = (0..1000).filter(|&id| hash(id) > hash(id + 1)).count();
         assert!((450..550).contains(&falls), "{falls}");
     }

@@ -1,4 +1,4 @@
-//! The pages and hosts of a trace, built in the order of their ids.
+//! Pages and hosts of a trace, built in order of ids.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageKey, Time};
 use tidewatch_trace::{Host, Page, Trace};
 
-/// Domain of made-up URLs; RFC 2606 reserves it, so that no crawler can reach it.
+/// Domain of invented URLs; RFC 2606 reserves it, so no crawler can reach it.
 pub(super) const MADE_UP: &str = "invalid";
 
 /// Pages and hosts so far.
@@ -18,8 +18,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Appends a page born at the origin that no one links to yet, for the
-    /// caller to amend. Ids must ascend.
+    /// Appends a page born at the origin, without links, for the caller to amend. Ids must ascend.
     pub(super) fn push(&mut self, id: u64, url: &CanonicalUrl) -> &mut Page {
         let host = self.host(url.host());
         self.list.push(Page {
@@ -56,22 +55,20 @@ impl Pages {
     }
 }
 
-/// Gives every page its own URL.
-///
-/// Traces tell pages apart by URL, but a data set may hold several pages at one
-/// address, or pages without any.
+/// Makes URLs unique, as a trace requires: a data set may have several pages with one URL, or pages
+/// without any.
 #[derive(Default)]
 pub(super) struct Addresses {
     taken: HashSet<PageKey>,
-    /// Pages whose address had to be made up.
+    /// Pages with an invented URL.
     pub(super) made_up: u64,
-    /// Pages whose address another page had taken.
+    /// Pages whose URL another page had.
     pub(super) shared: u64,
 }
 
 impl Addresses {
-    /// The canonical form of `url`; with `?page=ID` or `&page=ID` where an
-    /// earlier page has that; `https://HOST.invalid/ID` where it has none.
+    /// The canonical form of `url`; with `?page=ID` or `&page=ID` if an earlier page has it;
+    /// `https://HOST.invalid/ID` if it is not a valid URL.
     pub(super) fn give(&mut self, url: &str, host: &str, id: u64) -> CanonicalUrl {
         let Ok(canonical) = CanonicalUrl::parse(url) else {
             self.made_up += 1;
@@ -86,7 +83,7 @@ impl Addresses {
         self.free(&marked.unwrap_or_else(|_| made_up(host, id)), id)
     }
 
-    /// Takes an address that nobody but a hostile file has taken.
+    /// An unused URL; only a hostile file could contain it.
     fn free(&mut self, url: &CanonicalUrl, id: u64) -> CanonicalUrl {
         let mut url = url.clone();
         let mut attempt = 0;
@@ -98,7 +95,7 @@ impl Addresses {
     }
 }
 
-/// A URL that says that it is none.
+/// An invented URL.
 pub(super) fn made_up(host: &str, id: u64) -> CanonicalUrl {
     CanonicalUrl::parse(&format!("https://{host}.{MADE_UP}/{id}"))
         .expect("hosts are literals of letters, digits and dots")

@@ -1,10 +1,9 @@
 //! PageRank by power iteration, for the weights of imported pages.
 
-/// Chance of following a link `[BP98]`.
+/// Probability of following a link `[BP98]`.
 const FOLLOW: f64 = 0.85;
-/// Iterations end when ranks move by less than this share of the total. Ranks
-/// then are within FOLLOW/(1 − FOLLOW) ≈ 5.7 times that of their limits, as each
-/// iteration contracts the ℓ₁ distance by FOLLOW.
+/// Iterations end when ranks move by less than this share of the total. Each iteration contracts the
+/// ℓ₁ distance by FOLLOW, so ranks are then within FOLLOW/(1 − FOLLOW) ≈ 5.7 times that of their limits.
 const SETTLED: f64 = 1e-10;
 /// 0.85²⁰⁰ ≈ 10⁻¹⁴: no graph needs more.
 const MOST_ITERATIONS: usize = 200;
@@ -12,7 +11,7 @@ const MOST_ITERATIONS: usize = 200;
 /// PageRank scaled to mean 1, of `pages` pages with links (source, target)
 /// sorted by source: r = (1 − d) + d·(Aᵀr + dangling mass shared by all).
 ///
-/// Pages without links share their rank among all pages. Of no pages, none.
+/// Pages without links share their rank among all pages.
 pub(crate) fn pagerank(pages: usize, links: &[(u32, u32)]) -> Vec<f64> {
     let mut degree = vec![0_u32; pages];
     links.iter().for_each(|&(source, _)| degree[source as usize] += 1);

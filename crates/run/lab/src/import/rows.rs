@@ -1,4 +1,4 @@
-//! Rows of a table with a header, read column by name, refused by line and column.
+//! Rows of a table with a header; columns are found by name, errors name line and column.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use super::input::{self, Guard};
 
 const BUFFER: usize = 64 << 10;
 
-/// Characters of a value that errors show.
+/// Characters of a value shown in errors.
 const SHOWN: usize = 60;
 
-/// How the columns of a file are told apart.
+/// Column separator of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// Tabs, no quotes.
@@ -77,14 +77,14 @@ impl<const N: usize> Rows<N> {
         Ok(Rows { path, reader, record, width: 0, style, names, positions: [0; N] })
     }
 
-    /// Where another column stands, for columns that a file may lack.
+    /// Position of an optional column.
     pub(super) fn names(path: &Path, style: Style) -> Result<Vec<String>, ImportError> {
         let mut rows = Rows::<0>::unread(path, style, [])?;
         rows.advance_raw()?;
         Ok(rows.record.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Goes to the next row; false at the end.
+    /// Advances to the next row; false at the end.
     pub(super) fn advance(&mut self) -> Result<bool, ImportError> {
         let more = self.advance_raw()?;
         let fields = self.record.len();
@@ -104,7 +104,7 @@ impl<const N: usize> Rows<N> {
         let line = self.reader.position().line();
         self.reader.read_byte_record(&mut self.record).map_err(|error| {
             let file = self.path.display().to_string();
-            let problem = format!("the row cannot be read ({error}); is the file whole?");
+            let problem = format!("the row cannot be read ({error}); is the file complete?");
             ImportError::Invalid {
                 place: Place { file, at: At::Line(line), column: None },
                 problem,
@@ -119,19 +119,19 @@ impl<const N: usize> Rows<N> {
             .map_err(|_| self.refuse(column, "is not UTF-8; convert the file"))
     }
 
-    /// A cell that holds a number.
+    /// A whole number.
     pub(super) fn number<T: FromStr>(&self, column: usize) -> Result<T, ImportError> {
         self.text(column)?.parse().map_err(|_| self.refuse(column, "is not a whole number"))
     }
 
-    /// A cell that holds seconds since 1970.
+    /// A time in seconds since 1970.
     pub(super) fn seconds(&self, column: usize) -> Result<Moment, ImportError> {
         let seconds: i64 = self.number(column)?;
         Moment::from_unix_seconds(seconds)
             .ok_or_else(|| self.refuse(column, "is not a time; write seconds since 1970"))
     }
 
-    /// A cell is wrong: its value and what is the matter with it.
+    /// An error in a cell: its value and the problem.
     pub(super) fn refuse(&self, column: usize, problem: &str) -> ImportError {
         let bytes = self.record.get(self.positions[column]).unwrap_or_default();
         let value: String = String::from_utf8_lossy(bytes).chars().take(SHOWN).collect();

@@ -1,25 +1,22 @@
-//! What a source shows over time, put together from listings.
+//! Stays of pages on a source, from its listings.
 //!
-//! A source's listings are sets of pages. A page's stay begins at the first
-//! listing that has it and ends at the first later one that has it not. Life of
-//! a [`Shown`]: entries are listed and delisted as a data set tells, then
-//! [`Shown::settle`] says that a listing is complete; only then do stays begin
-//! or end. Listings that are known to be broken are simply not settled: what
-//! they took away and a later one brings back never left.
+//! A listing is a set of pages. The stay of a page begins at the first listing with it and ends at the
+//! first later one without it. Life of a [`Shown`]: entries are added and removed, then
+//! [`Shown::settle`] completes a listing; only then do stays begin or end. Broken listings are not
+//! settled: an entry that they remove and a later one adds again never left.
 //!
-//! Two entries may be the same page (URLs that differ in a fragment), so each
-//! page counts its entries.
+//! Two entries may be the same page (URLs that differ in a fragment), so entries are counted per page.
 
 use std::collections::HashMap;
 
 use super::clock::Moment;
 
-/// A page stood on a source for a while.
+/// The stay of a page on a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stay {
     pub(super) page: u32,
     pub(super) since: Moment,
-    /// The first listing without it; `None` if the data end before.
+    /// Time of the first listing without it; `None` if the data end before.
     pub(super) until: Option<Moment>,
 }
 
@@ -29,7 +26,7 @@ struct Standing {
     since: Option<Moment>,
 }
 
-/// One source's listing as of now. Its memory is that of the listing.
+/// The current listing of a source. Memory is proportional to the listing.
 #[derive(Default)]
 pub(super) struct Shown {
     standing: HashMap<u32, Standing>,
@@ -37,13 +34,13 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// The listing gains an entry.
+    /// Adds an entry.
     pub(super) fn list(&mut self, page: u32) {
         self.standing.entry(page).or_default().entries += 1;
         self.touched.push(page);
     }
 
-    /// The listing loses an entry; false if it had none for that page.
+    /// Removes an entry; false if there is none for that page.
     pub(super) fn delist(&mut self, page: u32) -> bool {
         let Some(standing) = self.standing.get_mut(&page).filter(|s| s.entries > 0) else {
             return false;
@@ -53,8 +50,7 @@ impl Shown {
         true
     }
 
-    /// The listing of that moment is complete: hands over the stays that ended,
-    /// and says whether any began or ended.
+    /// Completes the listing of a moment: returns the stays that ended, and whether any began or ended.
     pub(super) fn settle(
         &mut self,
         at: Moment,
@@ -82,7 +78,7 @@ impl Shown {
         changed
     }
 
-    /// The data end: hands over the stays that go on.
+    /// The end of the data: returns the open stays.
     pub(super) fn finish(self) -> impl Iterator<Item = Stay> {
         let stay = |(page, standing): (u32, Standing)| {
             standing.since.map(|since| Stay { page, since, until: None })
@@ -118,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_broken_listing_lacks_never_left() {
+    fn broken_listings_do_not_end_stays() {
         let mut shown = Shown::default();
         shown.list(7);
         shown.list(8);

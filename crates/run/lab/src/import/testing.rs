@@ -1,4 +1,4 @@
-//! Data sets made by tests.
+//! Data sets for tests.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::{ImportArgs, ImportError, Imported, Importer};
 pub(super) struct Files(tempfile::TempDir);
 
 impl Files {
-    /// `files` are names and contents; `|` stands for a tab, as rows read better so.
+    /// `files` are names and contents; `|` stands for a tab.
     pub(super) fn tabs(files: &[(&str, &str)]) -> Self {
         let with_tabs: Vec<(&str, String)> =
             files.iter().map(|(name, text)| (*name, text.replace('|', "\t"))).collect();

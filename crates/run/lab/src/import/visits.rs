@@ -1,4 +1,4 @@
-//! `visits`: a user's own log of visits, and whether each saw a change.
+//! `visits`: a user's log of visits, each with whether it saw a change.
 //!
 //! The path is a CSV file with a header: `page` or `url`, `at`, `changed` (1 for
 //! yes, 0 for no) and, if known, `last_modified`. Times are dates with offset (RFC 3339) or
@@ -7,15 +7,14 @@
 //!
 //! Rules, beyond those common to all importers:
 //!
-//! - **Changes.** A visit that saw a change tells that the page changed at least
-//!   once since the visit before; when, is not known. One change is put into the
-//!   gap: at `last_modified` if that lies in it, else half-way or, with
-//!   `--place uniform`, at random by seed. Several changes in one gap look like
-//!   one, so pages visited rarely seem to change less often than they do.
-//! - What a page's first visit says of changes is dropped: there is nothing to
-//!   compare with. A page is born with its first visit.
-//! - Pages are numbered by first mention. A name that is no URL gets one that is
-//!   made up. All pages are seeds; there are no links.
+//! - **Changes.** A visit that saw a change implies at least one change since the previous visit, at an
+//!   unknown time. One change is placed in the gap: at `last_modified` if that lies in it, else at the
+//!   midpoint or, with `--place uniform`, at random. Several changes in one gap count as one, so rarely
+//!   visited pages seem to change less often than they do.
+//! - The first visit of a page has nothing to compare with; its change is dropped. A page is born with
+//!   its first visit.
+//! - Pages are numbered by first mention. A name that is not a URL gets an invented one. All pages are
+//!   seeds; there are no links.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -133,7 +132,7 @@ impl Log {
         Ok(())
     }
 
-    /// Enters a visit; returns the page and its visit before, if there was one.
+    /// Adds a visit; returns the page and its previous visit, if any.
     fn visit<const N: usize>(
         &mut self,
         rows: &Rows<N>,
@@ -155,7 +154,7 @@ impl Log {
         Ok(Some((number, before)))
     }
 
-    /// Draws are keyed by page and gap, so that other pages do not matter.
+    /// Draws are keyed by page and gap, so they do not depend on other pages.
     fn place_between(&self, page: u32, before: Moment, at: Moment) -> Moment {
         match self.place {
             ChangePlace::Midpoint => before.middle(at),
@@ -165,7 +164,7 @@ impl Log {
                 let since_first = before.since(self.pages[page as usize].first).as_micros();
                 let share = Draws::of(self.seed ^ since_first, "import.visits", key.0).uniform();
                 let later = Span::from_micros((gap.as_micros() as f64 * share) as u64);
-                // After the visit before, which saw the page as it was.
+                // After the previous visit, which saw the page before the change.
                 before.plus(later.max(Span::from_micros(1))).min(at)
             }
         }
@@ -184,11 +183,11 @@ impl Log {
             }
         }
         draft.fact("visits read", self.read);
-        draft.fact("changes dropped: seen by a page's first visit", self.first_visits);
+        draft.fact("changes dropped: first visit of a page", self.first_visits);
         draft.fact("changes placed by last_modified", self.modified);
         draft.fact("pages dropped: first visited after the window", self.pages.len() - pages.len());
-        draft.fact("pages whose URL is made up", addresses.made_up);
-        draft.fact("pages whose URL is marked, as another has it", addresses.shared);
+        draft.fact("pages whose URL is invented", addresses.made_up);
+        draft.fact("pages whose URL is marked: another has the same", addresses.shared);
         pages.into_trace(&mut draft.trace);
         let inside = |&(page, at): &(u32, Moment)| {
             let page = numbers[page as usize].filter(|_| window.sees(at));
@@ -227,7 +226,7 @@ mod tests {
         assert_eq!(changes(&imported), [(0, 25.0), (1, 155.0)]);
         assert_eq!(&*imported.trace.pages[1].url, "https://log.invalid/1");
         assert_eq!(imported.trace.pages[1].born, Time::ZERO + Span::SECOND.times(10));
-        assert_eq!(fact(&imported, "changes dropped: seen by a page's first visit"), 1);
+        assert_eq!(fact(&imported, "changes dropped: first visit of a page"), 1);
     }
 
     #[test]

@@ -5,34 +5,34 @@ use std::collections::BinaryHeap;
 use super::new_pages;
 use crate::World;
 
-/// A chain of sources, each the one that reaches most pages that those before do not.
+/// A sequence of sources; each reaches most of the pages that those before do not reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cover {
-    /// Sources in order, each with the pages reached by then.
+    /// Sources in order, each with the number of pages reached so far.
     pub steps: Vec<(u32, u64)>,
-    /// Pages that there are to reach.
+    /// Number of pages to reach.
     pub pages: u64,
 }
 
 impl Cover {
-    /// Share of pages that the first so many sources reach.
+    /// Share of pages that the first `sources` sources reach.
     pub fn reached(&self, sources: usize) -> f64 {
         let steps = &self.steps[..sources.min(self.steps.len())];
         let reached = steps.last().map_or(0, |step| step.1);
         if self.pages == 0 { 0.0 } else { reached as f64 / self.pages as f64 }
     }
 
-    /// How many sources reach a share of the pages; `None` if all together do not.
+    /// Number of sources that reach a share of the pages; `None` if all together do not.
     pub fn sources_for(&self, share: f64) -> Option<usize> {
         let wanted = share * self.pages as f64;
         self.steps.iter().position(|step| step.1 as f64 >= wanted).map(|index| index + 1)
     }
 }
 
-/// Covers the new pages for which `wanted` says yes, by whichever sources ever show them.
+/// Covers the new pages with `wanted` by the sources that show them.
 ///
-/// What a source adds can only fall as others are taken, so an old figure that is still the largest
-/// after being brought up to date is the answer (lazy greedy): most sources are counted once or twice.
+/// Lazy greedy: the gain of a source only falls as others are taken, so a source whose updated gain is
+/// still the largest is the best one. Most sources are counted once or twice.
 pub fn greedy_cover(world: &World, wanted: impl Fn(u32) -> bool) -> Cover {
     let trace = world.trace();
     let mut is_left = vec![false; world.len()];
@@ -56,7 +56,7 @@ pub fn greedy_cover(world: &World, wanted: impl Fn(u32) -> bool) -> Cover {
             heap.push((adds, std::cmp::Reverse(source)));
             continue;
         }
-        // As many as any other claims, and claims only fall.
+        // At least the upper bound of every other source.
         world.links_of(source).iter().for_each(|link| is_left[link.page as usize] = false);
         reached += adds;
         cover.steps.push((source, reached));
@@ -64,7 +64,7 @@ pub fn greedy_cover(world: &World, wanted: impl Fn(u32) -> bool) -> Cover {
     cover
 }
 
-/// Different pages that a source shows among those left.
+/// Number of uncovered pages that a source shows.
 fn count(world: &World, source: u32, is_left: &[bool]) -> u64 {
     let mut pages: Vec<u32> = world
         .links_of(source)

@@ -5,11 +5,11 @@ use tidewatch_math::rng::Draws;
 
 use super::{DAYS, Interest};
 
-/// Iterations of Lloyd's algorithm; it settles long before.
+/// Most iterations of Lloyd's algorithm; it converges long before.
 const MOST_ITERATIONS: usize = 100;
-/// Independent starts, of which the best counts.
+/// Independent starts; the best one counts.
 const STARTS: u64 = 8;
-/// Pages a sum takes at a time; fixed, so that sums do not depend on threads.
+/// Block size of parallel sums; fixed, so that sums do not depend on threads.
 const CHUNK: usize = 4096;
 
 /// A partition of interest vectors.
@@ -23,7 +23,7 @@ pub struct Clusters {
     pub spread: f64,
 }
 
-/// At most `k` clusters of the vectors, by squared distance; fewer if they are fewer.
+/// At most `k` clusters by squared distance; fewer if there are fewer vectors.
 pub fn k_means(vectors: &[Interest], k: usize, seed: u64) -> Clusters {
     let best = (0..STARTS).map(|start| once(vectors, k, &mut Draws::of(seed, "k-means", start)));
     let best = best.min_by(|a, b| a.spread.total_cmp(&b.spread));
@@ -56,7 +56,7 @@ fn once(vectors: &[Interest], k: usize, draws: &mut Draws) -> Clusters {
     Clusters { centroids, sizes, spread: last.spread }
 }
 
-/// The first centroid at random, each next one a vector drawn by its squared distance to them.
+/// The first centroid is random; each next one is drawn in proportion to its squared distance.
 fn spread_out(vectors: &[Interest], k: usize, draws: &mut Draws) -> Vec<Interest> {
     let mut centroids = Vec::new();
     let mut away = vec![f64::INFINITY; vectors.len()];
@@ -69,7 +69,7 @@ fn spread_out(vectors: &[Interest], k: usize, draws: &mut Draws) -> Vec<Interest
                 left -= distance;
                 left < 0.0
             });
-            // All vectors are centroids already, or rounding left a rest.
+            // All vectors are centroids already, or rounding left a remainder.
             let Some(next) = beyond else { break };
             next
         };

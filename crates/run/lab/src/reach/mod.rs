@@ -1,8 +1,6 @@
-//! How few sources reach how many new pages, and which pages keep users' interest?
-//!
-//! The two analyses that ECHO rests on `[LOSS13, §3.1]`, for any trace: the greedy cover of new pages by
-//! sources (its Figure 4), and the clusters of interest over a page's first fourteen days (its Figures
-//! 1 and 3), which tell ephemeral pages from lasting ones.
+//! Reach of sources and duration of interest: the two analyses behind ECHO `[LOSS13, §3.1]`, for any
+//! trace. The greedy cover of new pages by sources (Figure 4), and clusters of interest over a page's
+//! first fourteen days (Figures 1 and 3), which separate ephemeral from lasting pages.
 
 mod cover;
 mod kmeans;
@@ -14,13 +12,13 @@ use tidewatch_core::{Span, Time};
 
 use crate::World;
 
-/// Days of a page's life that its interest vector has.
+/// Days of an interest vector.
 pub const DAYS: usize = 14;
 
 /// A page's clicks by day of its life, scaled so that the largest is 1.
 pub type Interest = [f64; DAYS];
 
-/// New pages, which are neither sources nor as old as the trace.
+/// New pages: born after the start, and not sources.
 pub fn new_pages(world: &World) -> impl Iterator<Item = u32> + '_ {
     let is_new = |page: &u32| {
         let page = &world.trace().pages[*page as usize];
@@ -29,8 +27,8 @@ pub fn new_pages(world: &World) -> impl Iterator<Item = u32> + '_ {
     (0..world.len() as u32).filter(is_new)
 }
 
-/// Interest in every new page that was clicked at all, and whose first fourteen days lie within what
-/// the trace tells of clicks; with the page.
+/// Page and interest vector of every clicked new page whose first fourteen days lie within the clicks
+/// of the trace.
 pub fn interest(world: &World) -> Vec<(u32, Interest)> {
     let told_until = world.clicks_by_time(0).last().map_or(Time::ZERO, |click| click.at);
     let is_whole = |page: &u32| {
@@ -56,8 +54,7 @@ fn of_page(world: &World, page: u32) -> Option<Interest> {
     (most > 0.0).then(|| days.map(|clicks| clicks / most))
 }
 
-/// Whether a centroid is that of ephemeral pages: less than half as much interest in the second week
-/// as in the first. Lasting interest is as strong in the second.
+/// Whether a centroid is ephemeral: the second week has less than half the interest of the first.
 pub fn is_ephemeral(centroid: &Interest) -> bool {
     let (first, second) = centroid.split_at(DAYS / 2);
     second.iter().sum::<f64>() < 0.5 * first.iter().sum::<f64>()

@@ -215,8 +215,7 @@ fn a_closed_host_is_closed() {
     let error = play(limited, &[(5.0, 0), (14.0, 0)], &settings()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the policy chose page 0 at 14 although its host is closed until 15; \
-         this is a defect of the policy"
+        "bug in the policy: it chose page 0 at 14, but politeness closes the host until 15"
     );
 }
 

@@ -84,7 +84,7 @@ impl Axis {
     pub(super) fn draws(&self, value: f64) -> bool {
         match self.kind {
             Kind::Linear => value.is_finite() && value.abs() <= LARGEST,
-            Kind::Log | Kind::LogTime => (SMALLEST..=LARGEST).contains(&value),
+            Kind::Log => (SMALLEST..=LARGEST).contains(&value),
         }
     }
 
@@ -114,8 +114,7 @@ impl Axis {
         });
         let (low, high) = self.widen(self.low.unwrap_or(low), self.high.unwrap_or(high));
         let (unit, per_unit) = self.unit_for(low, high);
-        let kind = if self.is_seconds && self.is_log() { Kind::LogTime } else { self.kind };
-        let mut scale = Scale::new(kind, low / per_unit, high / per_unit, per_unit, unit);
+        let mut scale = Scale::new(self.kind, low / per_unit, high / per_unit, per_unit, unit);
         if round {
             let (low, high) = ticks::round_out(scale.kind, scale.low, scale.high, ROUNDING_TICKS);
             scale.low = if self.low.is_none() { low } else { scale.low };
@@ -134,7 +133,7 @@ impl Axis {
             return (low, high);
         }
         match self.kind {
-            Kind::Log | Kind::LogTime => (low / 2.0, high * 2.0),
+            Kind::Log => (low / 2.0, high * 2.0),
             Kind::Linear if size > SMALLEST => (low - 0.1 * size, high + 0.1 * size),
             Kind::Linear => (0.0, 1.0),
         }
@@ -142,8 +141,7 @@ impl Axis {
 
     /// The unit in which a range of seconds reads best: the longest that it holds twice.
     fn unit_for(&self, low: f64, high: f64) -> (Option<&'static str>, f64) {
-        // Ticks of a logarithmic axis of time carry their own units.
-        if !self.is_seconds || self.is_log() {
+        if !self.is_seconds {
             return (None, 1.0);
         }
         let fits = TIME_UNITS.iter().find(|(_, seconds)| high - low >= 2.0 * seconds);

@@ -37,14 +37,10 @@ impl Bar {
         Self { value, interval: None }
     }
 
-    /// A bar whose value may lie a half-width to either side.
+    /// A bar with an interval of `half_width` on both sides; none if `half_width` is NaN.
     pub fn plus_minus(value: f64, half_width: f64) -> Self {
-        Self::between(value, value - half_width, value + half_width)
-    }
-
-    /// A bar whose value may lie between two others.
-    pub fn between(value: f64, low: f64, high: f64) -> Self {
-        Self { value, interval: Some((low, high)) }
+        let interval = (value - half_width, value + half_width);
+        Self { value, interval: (!half_width.is_nan()).then_some(interval) }
     }
 
     /// No value.

@@ -1,4 +1,4 @@
-//! Placing labels so that they do not overlap.
+//! Places labels without overlap.
 
 /// A box on the drawing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,20 +16,6 @@ impl Area {
             && x <= self.right + 1.0
             && y >= self.top - 1.0
             && y <= self.bottom + 1.0
-    }
-
-    fn overlaps(&self, other: &Self) -> bool {
-        self.left < other.right
-            && other.left < self.right
-            && self.top < other.bottom
-            && other.top < self.bottom
-    }
-
-    fn is_inside(&self, other: &Self) -> bool {
-        self.left >= other.left
-            && self.right <= other.right
-            && self.top >= other.top
-            && self.bottom <= other.bottom
     }
 }
 
@@ -65,30 +51,6 @@ pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Option<Ve
     Some(placed)
 }
 
-/// A place for a label of a size beside a point: right, left, above or below it, within `bounds`
-/// and clear of everything in `taken`. The place found is added to `taken`.
-pub(super) fn beside(
-    (x, y): (f64, f64),
-    (width, height): (f64, f64),
-    bounds: &Area,
-    taken: &mut Vec<Area>,
-) -> Option<Area> {
-    const OFF: f64 = 7.0;
-    let corners = [
-        (x + OFF, y - height / 2.0),
-        (x - OFF - width, y - height / 2.0),
-        (x - width / 2.0, y - OFF - height),
-        (x - width / 2.0, y + OFF),
-    ];
-    let areas =
-        corners.map(|(left, top)| Area { left, top, right: left + width, bottom: top + height });
-    let free = areas
-        .into_iter()
-        .find(|area| area.is_inside(bounds) && !taken.iter().any(|other| other.overlaps(area)))?;
-    taken.push(free);
-    Some(free)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,16 +63,6 @@ mod tests {
         assert_eq!(spread(&[99.0, 100.0], 14.0, 0.0, 100.0), Some(vec![86.0, 100.0]));
         assert_eq!(spread(&[1.0, 2.0, 3.0], 14.0, 0.0, 20.0), None);
         assert_eq!(spread(&[], 14.0, 0.0, 20.0), Some(vec![]));
-    }
-
-    #[test]
-    fn a_label_turns_away_from_what_is_there() {
-        let bounds = Area { left: 0.0, top: 0.0, right: 100.0, bottom: 100.0 };
-        let mut taken = Vec::new();
-        let first = beside((50.0, 50.0), (30.0, 14.0), &bounds, &mut taken).unwrap();
-        let second = beside((50.0, 50.0), (30.0, 14.0), &bounds, &mut taken).unwrap();
-        assert!(first.left > 50.0 && second.right < 50.0);
-        assert_eq!(beside((50.0, 50.0), (200.0, 14.0), &bounds, &mut taken), None);
     }
 
     proptest! {

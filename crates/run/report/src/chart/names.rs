@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::labels::{self, Area};
-use super::plot::{BESIDE, LEADER, MOST_TOOLTIPS, Pixel, Plot};
+use super::plot::{BESIDE, LEADER, Pixel, Plot};
 use super::svg::{self, FONT, Hold};
-use crate::text::{clean, cut_to_pixels, pixels};
+use crate::text::{clean, cut_to_pixels};
 
 /// Least distance of two text baselines.
 const LABEL_GAP: f64 = 15.0;
@@ -19,41 +19,23 @@ const MOST_SHORT: f64 = 0.15;
 /// Lines whose ends are nearer than this cannot be told apart by names there.
 const LEAST_APART: f64 = 2.0;
 
-/// The name of a single point takes at most this width.
-const MOST_NAME: f64 = 140.0;
-
 /// Names at the ends of lines: series, name as shown, end of line, height of the name.
 pub(super) type EndNames = Vec<(usize, String, Pixel, f64)>;
 
 impl Plot<'_> {
     pub(super) fn references(&self) -> Markup {
         let Area { left, top, right, bottom } = self.area;
-        let refs = |horizontal: bool| {
-            let (axis, scale) =
-                if horizontal { (&self.chart.y, &self.y) } else { (&self.chart.x, &self.x) };
-            let all = self.chart.references.iter().filter(move |r| r.is_horizontal == horizontal);
-            all.filter(move |r| axis.draws(r.value) && scale.holds(r.value))
-        };
-        let heights: Vec<f64> = refs(true).map(|r| self.y.at(r.value) - 5.0).collect();
+        let shown = |value: f64| self.chart.y.draws(value) && self.y.holds(value);
+        let drawn: Vec<_> = self.chart.references.iter().filter(|r| shown(r.value)).collect();
+        let heights: Vec<f64> = drawn.iter().map(|r| self.y.at(r.value) - 5.0).collect();
         let heights =
             labels::spread(&heights, LABEL_GAP, top + 10.0, bottom - 4.0).unwrap_or(heights);
         html! {
-            @for (r, label_at) in refs(true).zip(heights) {
+            @for (r, label_at) in drawn.into_iter().zip(heights) {
                 @let at = self.y.at(r.value);
                 @let label = cut_to_pixels(&clean(&r.label), (right - left) * 0.6, FONT);
                 (svg::shape("r", &svg::path(&[(left, at), (right, at)])))
                 (svg::text("q h", left + 6.0, label_at, Hold::Start, &label))
-            }
-            @for (row, r) in refs(false).enumerate() {
-                @let at = self.x.at(r.value);
-                @let label = cut_to_pixels(&clean(&r.label), (right - left) * 0.45, FONT);
-                @let label_at = top + 11.0 + row as f64 * LABEL_GAP;
-                (svg::shape("r", &svg::path(&[(at, top), (at, bottom)])))
-                @if at > f64::midpoint(left, right) {
-                    (svg::text("q h", at - 5.0, label_at, Hold::End, &label))
-                } @else {
-                    (svg::text("q h", at + 5.0, label_at, Hold::Start, &label))
-                }
             }
         }
     }
@@ -94,40 +76,6 @@ impl Plot<'_> {
                     (svg::shape("t", &svg::path(&[*end, (at - 3.0, *height)])))
                 }
                 (svg::cut_text(at, height + 4.0, Hold::Start, shown, &full))
-            }
-        }
-    }
-
-    /// Names of single points, as far as they have room; all stand in the data table.
-    pub(super) fn point_names(&self) -> Markup {
-        let all = self.chart.series.iter().flat_map(|series| &series.points);
-        let named: Vec<(Pixel, String)> = all
-            .filter(|point| self.chart.draws(point))
-            .filter_map(|point| {
-                let name = cut_to_pixels(&clean(point.label.as_ref()?), MOST_NAME, FONT);
-                Some(((self.x.at(point.x), self.y.at(point.y)), name))
-            })
-            .filter(|(at, _)| self.area.contains(*at))
-            .take(MOST_TOOLTIPS)
-            .collect();
-        let dot = |&((x, y), _): &(Pixel, String)| Area {
-            left: x - 4.0,
-            top: y - 4.0,
-            right: x + 4.0,
-            bottom: y + 4.0,
-        };
-        // A name may reach over the edge of the plot, into the margin that is always there.
-        let bounds = Area { top: self.area.top - 8.0, right: self.area.right + 10.0, ..self.area };
-        let mut taken: Vec<Area> = named.iter().map(dot).collect();
-        let places: Vec<Option<Area>> = named
-            .iter()
-            .map(|(at, name)| labels::beside(*at, (pixels(name, FONT), 13.0), &bounds, &mut taken))
-            .collect();
-        html! {
-            @for ((_, name), place) in named.iter().zip(places) {
-                @if let Some(place) = place {
-                    (svg::text("h", place.left, place.bottom - 2.5, Hold::Start, name))
-                }
             }
         }
     }

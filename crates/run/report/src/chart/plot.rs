@@ -20,7 +20,7 @@ use crate::text::{clean, cut_to_pixels, pixels};
 const NAMES_PART: f64 = 0.28;
 
 /// Up to this many points, each carries its values as a tooltip.
-pub(super) const MOST_TOOLTIPS: usize = 200;
+const MOST_TOOLTIPS: usize = 200;
 
 /// More points than this in a series are drawn as dots without a shape.
 const MOST_MARKERS: usize = 300;
@@ -71,7 +71,6 @@ impl Chart {
             (plot.data())
             (plot.references())
             (plot.end_name_marks(&names))
-            (plot.point_names())
             @if self.is_blank() { (plot.blank()) }
         };
         let height = plot.area.bottom + 2.0 * LINE + 8.0;
@@ -80,9 +79,9 @@ impl Chart {
 
     /// Works out the places of everything, given the height of the legend and the right side.
     fn place(&self, size: Size, legend_height: f64, right: f64) -> Plot<'_> {
-        let y = self.y.fit(self.heights().chain(self.reference_values(true)), true);
+        let y = self.y.fit(self.heights().chain(self.references.iter().map(|r| r.value)), true);
         let xs = self.series.iter().flat_map(|s| &s.points).map(|point| point.x);
-        let x = self.x.fit(xs.chain(self.reference_values(false)), false);
+        let x = self.x.fit(xs, false);
         let ticks = y.ticks(Y_TICKS);
         let left = ticks.iter().map(|(_, t)| pixels(&t.label, FONT)).fold(0.0, f64::max) + BESIDE;
         let heading = cut_to_pixels(&clean(&self.y.heading(&y)), size.width, FONT);
@@ -103,10 +102,6 @@ impl Chart {
         self.series.iter().any(|series| matches!(series.mark, Mark::Points | Mark::Curve))
     }
 
-    fn reference_values(&self, horizontal: bool) -> impl Iterator<Item = f64> {
-        self.references.iter().filter(move |r| r.is_horizontal == horizontal).map(|r| r.value)
-    }
-
     fn names_width(&self, size: Size) -> f64 {
         let widths = self.series.iter().map(|series| pixels(&clean(&series.name), FONT));
         widths.fold(0.0, f64::max).min(size.width * NAMES_PART)
@@ -121,7 +116,6 @@ impl Chart {
                 Mark::Curve => Swatch::LineAndMarker,
                 Mark::Points if series.points.len() > MOST_MARKERS => Swatch::Dot,
                 Mark::Points => Swatch::Marker,
-                Mark::Area => Swatch::Fill,
             };
             (i, series.name.as_str(), swatch)
         });
@@ -235,13 +229,6 @@ impl Plot<'_> {
                     Mark::Step => {
                         path.l d=(svg::steps(&points)) stroke-dasharray=[svg::dash(index)] {}
                     },
-                    Mark::Area => {
-                        @let base = self.y.base();
-                        @let ground = [(points[points.len() - 1].0, base), (points[0].0, base)];
-                        path.d d=(format!("{}L{}z", svg::steps(&points),
-                            svg::path(&ground).trim_start_matches('M'))) {}
-                        path.w d=(svg::steps(&points)) {}
-                    },
                     Mark::Points => {},
                 }
             }
@@ -316,6 +303,6 @@ fn outline(upper: &[Pixel], lower: &[Pixel], draw: fn(&[Pixel]) -> String) -> St
 }
 
 fn tooltip(series: &Series, point: &super::Point) -> String {
-    let name = clean(point.label.as_ref().unwrap_or(&series.name));
+    let name = clean(&series.name);
     format!("{name}: {}, {}", number::significant(point.x, 4), number::significant(point.y, 4))
 }

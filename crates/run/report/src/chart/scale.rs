@@ -8,8 +8,6 @@ use crate::text;
 pub(crate) enum Kind {
     Linear,
     Log,
-    /// Logarithmic, in seconds, with ticks at durations that people name.
-    LogTime,
 }
 
 /// How far outside its range a scale places a value, in lengths of the axis: far enough that a line
@@ -65,7 +63,7 @@ impl Scale {
     fn place(&self, value: f64) -> f64 {
         let part = match self.kind {
             Kind::Linear => (value - self.low) / (self.high - self.low),
-            Kind::Log | Kind::LogTime => {
+            Kind::Log => {
                 let low = self.low.log10();
                 (value.log10() - low) / (self.high.log10() - low)
             }
@@ -77,7 +75,7 @@ impl Scale {
     pub(crate) fn base(&self) -> f64 {
         match self.kind {
             Kind::Linear => self.place(0.0_f64.clamp(self.low, self.high)),
-            Kind::Log | Kind::LogTime => self.start,
+            Kind::Log => self.start,
         }
     }
 
@@ -86,7 +84,6 @@ impl Scale {
         let ticks = match self.kind {
             Kind::Linear => ticks::linear(self.low, self.high, about),
             Kind::Log => ticks::log(self.low, self.high, about),
-            Kind::LogTime => ticks::log_time(self.low, self.high, about),
         };
         ticks.into_iter().map(|tick| (self.place(tick.value), tick)).collect()
     }

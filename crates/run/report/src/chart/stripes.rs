@@ -1,4 +1,4 @@
-//! Spans of time by row: when a page lived, when a fragment stood on it.
+//! Spans of time by row, such as the lifetimes of fragments.
 
 use std::fmt::Write as _;
 
@@ -36,7 +36,7 @@ pub struct Span {
     pub tone: usize,
 }
 
-/// Rectangles over time, row by row; vertical lines mark moments.
+/// Rectangles over time, row by row.
 #[derive(Clone, Debug)]
 pub struct Stripes {
     pub(super) title: String,
@@ -44,20 +44,12 @@ pub struct Stripes {
     axis: Axis,
     tones: Vec<String>,
     rows: Vec<(String, Vec<Span>)>,
-    moments: Vec<f64>,
 }
 
 impl Stripes {
     /// A picture without rows.
     pub fn new(title: impl Into<String>, axis: Axis) -> Self {
-        Self {
-            title: title.into(),
-            caption: None,
-            axis,
-            tones: Vec::new(),
-            rows: Vec::new(),
-            moments: Vec::new(),
-        }
+        Self { title: title.into(), caption: None, axis, tones: Vec::new(), rows: Vec::new() }
     }
 
     /// What the reader should see in it.
@@ -79,11 +71,6 @@ impl Stripes {
     /// Adds a row.
     pub fn push(&mut self, name: impl Into<String>, spans: impl IntoIterator<Item = Span>) {
         self.rows.push((name.into(), spans.into_iter().collect()));
-    }
-
-    /// Marks moments by lines through all rows, such as the fetches of a page.
-    pub fn moments(self, moments: impl IntoIterator<Item = f64>) -> Self {
-        Self { moments: moments.into_iter().take(MOST_SPANS).collect(), ..self }
     }
 
     fn drawn(&self) -> &[(String, Vec<Span>)] {
@@ -112,7 +99,6 @@ impl Stripes {
             @for (tone, d) in self.shapes(&scale, top, pitch).iter().enumerate() {
                 @if !d.is_empty() { path class=(format!("f {}", svg::colour(tone))) d=(d) {} }
             }
-            (svg::shape("n", &self.moment_lines(&scale, top, bottom)))
             (self.axis_marks(&scale, left, size.width - 14.0, bottom))
         };
         let height = bottom + 2.0 * LINE + 8.0;
@@ -122,7 +108,7 @@ impl Stripes {
     fn fit(&self) -> Scale {
         let spans = self.drawn().iter().flat_map(|(_, spans)| spans);
         let ends = spans.filter(|span| self.draws(span)).flat_map(|span| [span.from, span.to]);
-        self.axis.fit(ends.chain(self.moments.iter().copied()), false)
+        self.axis.fit(ends, false)
     }
 
     fn names_width(&self, size: Size) -> f64 {
@@ -141,11 +127,6 @@ impl Stripes {
                 }
             }
         }
-    }
-
-    fn moment_lines(&self, scale: &Scale, top: f64, bottom: f64) -> String {
-        let drawn = self.moments.iter().filter(|at| self.axis.draws(**at) && scale.holds(**at));
-        drawn.map(|&at| svg::path(&[(scale.at(at), top), (scale.at(at), bottom)])).collect()
     }
 
     fn axis_marks(&self, scale: &Scale, left: f64, right: f64, bottom: f64) -> Markup {

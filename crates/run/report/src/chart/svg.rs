@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use crate::palette::{self, DARK, LIGHT, SERIES_COLOURS};
+use crate::palette::SERIES_COLOURS;
 use crate::text::clean;
 
 /// Size of all text in a drawing; `drawing.css` says the same.
@@ -183,19 +183,4 @@ pub(crate) fn stylesheet() -> String {
     }
     css.push('\n');
     css
-}
-
-/// Puts the colours and rules into a drawing.
-pub(super) fn standalone(svg: &str) -> String {
-    let style = format!(
-        "<style>svg{{{}background:var(--bg)}}@media (prefers-color-scheme:dark){{svg{{{}}}}}\n{}</style>",
-        palette::variables(&LIGHT),
-        palette::variables(&DARK),
-        stylesheet(),
-    );
-    let at = svg.find("<title>").unwrap_or(svg.len());
-    let mut file = svg.to_owned();
-    file.insert_str(at, &style);
-    file.push('\n');
-    file
 }

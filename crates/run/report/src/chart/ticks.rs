@@ -125,39 +125,6 @@ fn log_label(step: Step, small: bool) -> String {
     }
 }
 
-/// Durations that people name, in seconds.
-const DURATIONS: [(f64, &str); 14] = [
-    (1e-6, "1 µs"),
-    (1e-5, "10 µs"),
-    (1e-4, "100 µs"),
-    (1e-3, "1 ms"),
-    (1e-2, "10 ms"),
-    (0.1, "100 ms"),
-    (1.0, "1 s"),
-    (10.0, "10 s"),
-    (60.0, "1 min"),
-    (600.0, "10 min"),
-    (3600.0, "1 h"),
-    (36000.0, "10 h"),
-    (86400.0, "1 d"),
-    (864000.0, "10 d"),
-];
-
-/// Ticks of a logarithmic axis of time. Ranges that hold fewer than two durations of the list, or
-/// reach far beyond it, get plain ticks in seconds.
-pub(crate) fn log_time(low: f64, high: f64, about: usize) -> Vec<Tick> {
-    let range = low * (1.0 - SLACK)..=high * (1.0 + SLACK);
-    let named: Vec<_> = DURATIONS.iter().filter(|(value, _)| range.contains(value)).collect();
-    let beyond = DURATIONS[DURATIONS.len() - 1].0 * 1000.0;
-    if named.len() < 2 || high > beyond || low < DURATIONS[0].0 / 1000.0 {
-        let plain = log(low, high, about).into_iter();
-        return plain.map(|tick| Tick { label: tick.label + " s", ..tick }).collect();
-    }
-    let stride = named.len().div_ceil(about.max(2));
-    let ticks = named.into_iter().step_by(stride);
-    ticks.map(|(value, label)| Tick { value: *value, label: (*label).to_owned() }).collect()
-}
-
 /// Moves the ends of a range outward to round numbers.
 pub(crate) fn round_out(kind: Kind, low: f64, high: f64, about: usize) -> (f64, f64) {
     match kind {
@@ -167,7 +134,6 @@ pub(crate) fn round_out(kind: Kind, low: f64, high: f64, about: usize) -> (f64, 
             let up = step.times((high / step.size() - SLACK).ceil());
             (down.min(low), up.max(high))
         }
-        Kind::LogTime => (low, high),
         Kind::Log => {
             let wide = (high / low).log10() > about as f64 / 2.0;
             let mantissas: &[f64] = if wide { &[1.0, 10.0] } else { &[1.0, 2.0, 5.0, 10.0] };
@@ -220,14 +186,6 @@ mod tests {
     }
 
     #[test]
-    fn log_time_ticks_are_named_durations() {
-        let ticks = log_time(1.0, 86400.0, 7);
-        assert_eq!(labels(&ticks), ["1 s", "10 s", "1 min", "10 min", "1 h", "10 h", "1 d"]);
-        assert_eq!(labels(&log_time(1.0, 86400.0, 4)), ["1 s", "1 min", "1 h", "1 d"]);
-        assert_eq!(labels(&log_time(200.0, 400.0, 3)), ["200 s", "300 s", "400 s"]);
-    }
-
-    #[test]
     fn ticks_carry_no_rounding_dust() {
         let values: Vec<f64> = linear(0.0, 1.0, 10).iter().map(|tick| tick.value).collect();
         assert_eq!(values, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
@@ -271,11 +229,9 @@ mod tests {
             about in 5..15_usize,
         ) {
             let (low, high) = (10_f64.powf(power), 10_f64.powf(power + decades));
-            for ticks in [log(low, high, about), log_time(low, high, about)] {
-                assert_rising(&ticks, low, high)?;
-                prop_assert!(ticks.len() <= 2 * about, "{:?}", ticks);
-                prop_assert!(!ticks.is_empty());
-            }
+            let ticks = log(low, high, about);
+            assert_rising(&ticks, low, high)?;
+            prop_assert!(!ticks.is_empty() && ticks.len() <= 2 * about, "{:?}", ticks);
         }
 
         #[test]

@@ -9,10 +9,9 @@ use crate::{Cell, Column, Table};
 /// Significant digits in a data table.
 const DATA_DIGITS: usize = 5;
 
-/// A line across the plot at a value worth comparing with: a bound, a published result.
+/// A horizontal line at a value worth comparing with: a bound, a published result.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    pub(super) is_horizontal: bool,
     pub(super) value: f64,
     pub(super) label: String,
 }
@@ -20,12 +19,7 @@ pub struct Reference {
 impl Reference {
     /// A line at a height.
     pub fn horizontal(value: f64, label: impl Into<String>) -> Self {
-        Self { is_horizontal: true, value, label: label.into() }
-    }
-
-    /// A line at a position.
-    pub fn vertical(value: f64, label: impl Into<String>) -> Self {
-        Self { is_horizontal: false, value, label: label.into() }
+        Self { value, label: label.into() }
     }
 }
 
@@ -130,7 +124,7 @@ impl Chart {
 
     fn shares_positions(&self) -> bool {
         let Some((first, rest)) = self.series.split_first() else { return false };
-        let plain = |s: &Series| s.points.iter().all(|p| p.interval.is_none() && p.label.is_none());
+        let plain = |s: &Series| s.points.iter().all(|p| p.interval.is_none());
         let same = |s: &Series| {
             s.points.len() == first.points.len()
                 && s.points.iter().zip(&first.points).all(|(a, b)| a.x.to_bits() == b.x.to_bits())
@@ -155,10 +149,8 @@ impl Chart {
     fn long_table(&self) -> Table {
         let points: Vec<(&Series, &Point)> =
             self.series.iter().flat_map(|s| s.points.iter().map(move |p| (s, p))).collect();
-        let has_label = points.iter().any(|(_, point)| point.label.is_some());
         let has_interval = points.iter().any(|(_, point)| point.interval.is_some());
         let mut heads = vec![Column::text("Series")];
-        heads.extend(has_label.then(|| Column::text("Point")));
         heads.push(column(self.x.title(), &self.x));
         heads.push(column(self.y.title(), &self.y));
         if has_interval {
@@ -168,7 +160,6 @@ impl Chart {
         for i in sample(points.len()) {
             let (series, point) = points[i];
             let mut row = vec![Cell::text(series.name.clone())];
-            row.extend(has_label.then(|| Cell::text(point.label.clone().unwrap_or_default())));
             row.extend([data(point.x), data(point.y)]);
             if has_interval {
                 let (low, high) = point.interval.unwrap_or((f64::NAN, f64::NAN));

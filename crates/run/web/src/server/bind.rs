@@ -1,4 +1,4 @@
-//! Addresses for hosts, and the map that stands in for DNS.
+//! Addresses of hosts, and the map that replaces DNS.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,10 +11,10 @@ use super::ServerOptions;
 use crate::error::WebError;
 use crate::site::Site;
 
-/// How often another free port is tried when one is taken on some address.
+/// Attempts to find a port that is free on all addresses.
 const ATTEMPTS: usize = 16;
 
-/// Where each host name is served. Cheap to clone.
+/// The address of each host name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Names(Arc<HashMap<Box<str>, SocketAddr>>);
 
@@ -29,12 +29,12 @@ impl Names {
         self.0.iter().map(|(name, address)| (&**name, *address))
     }
 
-    /// How many names there are.
+    /// Number of names.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no name at all.
+    /// Whether there is no name.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -42,7 +42,7 @@ impl Names {
 
 type Listeners = Vec<(TcpListener, SocketAddr)>;
 
-/// Binds the addresses of all hosts and says which host has which.
+/// Binds the addresses of all hosts and assigns them.
 pub(super) fn bind(site: &Site, options: &ServerOptions) -> Result<(Listeners, Names), WebError> {
     let hosts = site.trace().hosts.len().max(1);
     let wanted = hosts.min(options.limits.listeners.max(1)).min(usize::from(u16::MAX));
@@ -51,7 +51,7 @@ pub(super) fn bind(site: &Site, options: &ServerOptions) -> Result<(Listeners, N
     } else {
         match bind_many(wanted, options.port) {
             Ok(listeners) => listeners,
-            // Systems that give 127.0.0.1 alone to programs.
+            // Some systems allow only 127.0.0.1.
             Err(_) => vec![listen(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)))?],
         }
     };
@@ -86,7 +86,7 @@ fn bind_on(count: usize, port: u16) -> Result<Listeners, WebError> {
         match listen(SocketAddr::new(address(number), port)) {
             Ok(listener) => listeners.push(listener),
             Err(WebError::Listen { source, .. }) if is_out_of_sockets(&source) => {
-                // Leave some for clients; hosts share what there is.
+                // Leave some for clients; hosts share the rest.
                 listeners.truncate((listeners.len() / 2).max(1));
                 break;
             }
@@ -110,7 +110,7 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), WebError> {
     Ok((listener, bound))
 }
 
-/// The loopback address of the listener of that number: 127.77.0.1, 127.77.0.2, ….
+/// The loopback address of a listener: 127.77.0.1, 127.77.0.2, ….
 fn address(number: usize) -> IpAddr {
     let [high, low] = ((number + 1) as u16).to_be_bytes();
     IpAddr::V4(Ipv4Addr::new(127, 77, high, low))

@@ -1,4 +1,4 @@
-//! One connection: requests in, replies out, each noted in the log.
+//! One connection: reads requests, sends replies, logs both.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use super::log::Logged;
 use super::socket::Watched;
 use crate::site::{Asked, Reply};
 
-/// Serves one connection until it ends, is idle for too long or the server stops.
+/// Serves one connection until it ends, idles too long or the server stops.
 pub(super) async fn serve(
     stream: TcpStream,
     address: SocketAddr,
@@ -28,7 +28,7 @@ pub(super) async fn serve(
     mut stop: watch::Receiver<bool>,
     _permit: OwnedSemaphorePermit,
 ) {
-    // Replies are small and whole; waiting to fill packets would only delay them.
+    // Replies are small; Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let connection = shared.log.open(address);
     let io = TokioIo::new(Watched::new(stream, shared.log.clone(), connection));
@@ -49,7 +49,7 @@ pub(super) async fn serve(
             timeout(limits.grace, serving).await.unwrap_or(Ok(()))
         }
     };
-    // A head that could not be understood, was too long or never came.
+    // A head that was invalid, too long or never came.
     if ended.is_err_and(|error| error.is_parse() || error.is_timeout()) {
         shared.log.refuse();
     }
@@ -117,6 +117,6 @@ fn response(reply: Reply) -> Response<Full<Bytes>> {
     for (name, value) in &reply.headers {
         builder = builder.header(*name, value.as_str());
     }
-    // Statuses, names and values are this crate's own and always valid.
+    // Statuses, names and values come from this crate and are valid.
     builder.body(Full::new(reply.body)).unwrap_or_default()
 }

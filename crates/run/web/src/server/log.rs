@@ -1,8 +1,7 @@
-//! What clients did, seen from the server's side.
+//! The log of requests and connections.
 //!
-//! Every connection and every request is noted, up to a limit; beyond it the
-//! counters go on and say how many entries were lost. Times are real, counted
-//! from the server's start; requests also say what time it was on the web.
+//! Every connection and request is logged up to a limit; beyond it, counters continue and count lost
+//! entries. Times are real, from the server's start; requests also have the time of the web.
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,23 +14,23 @@ use crate::site::Served;
 /// One request and its reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logged {
-    /// The connection it came on.
+    /// Its connection.
     pub connection: u64,
-    /// The web's time at which it was answered.
+    /// Time of the web when it was answered.
     pub at: Time,
-    /// When its head had arrived, since the server's start.
+    /// Arrival of its head, since the server's start.
     pub began: Duration,
-    /// When its reply was ready to be sent.
+    /// Time when its reply was ready.
     pub ended: Duration,
-    /// The address that it was sent to.
+    /// Its destination address.
     pub local: SocketAddr,
-    /// The host it asked for, if that host is served at this address.
+    /// The requested host, if it is served at this address.
     pub host: Option<u32>,
     /// `GET`, ….
     pub method: Box<str>,
     /// Path and query.
     pub path: Box<str>,
-    /// `User-Agent`; empty if none was given.
+    /// `User-Agent`; empty if missing.
     pub agent: Box<str>,
     /// The reply's status.
     pub status: u16,
@@ -39,28 +38,28 @@ pub struct Logged {
     pub served: Served,
     /// Bytes of the reply's body.
     pub bytes: u64,
-    /// Whether the client asked only for what differs from its copy.
+    /// Whether it was a conditional request.
     pub is_conditional: bool,
-    /// Seconds that the reply asks to stay away.
+    /// `Retry-After` of the reply, in seconds.
     pub retry_after_s: Option<u64>,
 }
 
 /// One connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
-    /// Counted up from 0.
+    /// Its number, from 0.
     pub number: u64,
-    /// The address that it was made to.
+    /// Its destination address.
     pub local: SocketAddr,
-    /// The host that its first request asked for.
+    /// The host of its first request.
     pub host: Option<u32>,
-    /// When it was accepted, since the server's start.
+    /// Time of acceptance, since the server's start.
     pub opened: Duration,
-    /// When it ended; `None` while it is open.
+    /// Time of its end; `None` while open.
     pub closed: Option<Duration>,
 }
 
-/// Sums over all requests.
+/// Totals of all requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Requests answered.
@@ -73,13 +72,13 @@ pub struct Counters {
     pub open: u64,
     /// Most connections ever open at once.
     pub most_open: u64,
-    /// Connections that ended with a head that was not understood, too long or late.
+    /// Connections that ended with an invalid, too long or late head.
     pub refused: u64,
-    /// Requests and connections that the log had no room for.
+    /// Requests and connections beyond the limit of the log.
     pub lost: u64,
 }
 
-/// Sums over one host's requests.
+/// Totals of one host's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
     /// Requests that arrived.
@@ -113,17 +112,17 @@ impl RequestLog {
         RequestLog { began: Instant::now(), room, inner }
     }
 
-    /// A panic elsewhere leaves at worst one entry half counted.
+    /// After a panic of another thread at most one entry is half counted.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sums so far.
+    /// The totals so far.
     pub fn counters(&self) -> Counters {
         self.lock().counters
     }
 
-    /// The sums of one host so far; zeros for a host that is not served.
+    /// The totals of one host so far; zeros for an unknown host.
     pub fn host(&self, host: u32) -> HostCounters {
         self.lock().hosts.get(host as usize).copied().unwrap_or_default()
     }
@@ -138,10 +137,8 @@ impl RequestLog {
         self.lock().connections.clone()
     }
 
-    /// For every host, the most connections that were ever open to it at once.
-    ///
-    /// A connection counts towards the host that its first request asked for;
-    /// one without a request counts towards none.
+    /// For every host, the most connections open at once. A connection belongs to the host of its first
+    /// request; one without a request does not count.
     pub fn most_connections(&self) -> Vec<usize> {
         let inner = self.lock();
         let mut moments: Vec<(u32, Duration, bool)> = Vec::new();
@@ -150,7 +147,7 @@ impl RequestLog {
             moments.push((host, connection.opened, true));
             moments.extend(connection.closed.map(|closed| (host, closed, false)));
         }
-        // At equal times an end comes before a beginning.
+        // At equal times, ends come before starts.
         moments.sort_unstable();
         let mut most = vec![0; inner.hosts.len()];
         let (mut host, mut open) = (u32::MAX, 0usize);
@@ -181,7 +178,7 @@ impl RequestLog {
         number
     }
 
-    /// Notes that a connection is being closed; only the first note counts.
+    /// Logs that a connection is being closed; only the first call counts.
     pub(super) fn close(&self, number: u64) {
         let mut inner = self.lock();
         let closed = self.began.elapsed();
@@ -190,7 +187,7 @@ impl RequestLog {
         }
     }
 
-    /// Notes that a connection is no more.
+    /// Logs the end of a connection.
     pub(super) fn end(&self, number: u64) {
         self.close(number);
         self.lock().counters.open -= 1;
@@ -215,7 +212,7 @@ impl RequestLog {
     }
 }
 
-/// A request in flight; dropping it takes it out of flight.
+/// A request in flight, until dropped.
 pub(super) struct Arrival<'l> {
     log: &'l RequestLog,
     host: Option<u32>,

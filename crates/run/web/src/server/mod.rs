@@ -1,10 +1,9 @@
-//! A site on the network: listeners, connections and what clients did.
+//! Serves a site: listeners, connections and the log.
 //!
 //! Life of a server: [`Server::start`] binds all addresses, or none; every
 //! listener gets an accept loop, every connection a task owned by its loop.
-//! [`Server::shutdown`] stops accepting, lets replies under way end within a
-//! grace period and cuts the rest off. Dropping a server cuts everything off at
-//! once. Either way no task outlives it.
+//! [`Server::shutdown`] stops accepting, lets pending replies end within a grace period and aborts the
+//! rest. Dropping a server aborts everything at once. Either way no task outlives it.
 
 mod bind;
 mod connection;
@@ -25,27 +24,27 @@ use crate::site::Site;
 pub use bind::Names;
 pub use log::{Connection, Counters, HostCounters, Logged, RequestLog};
 
-/// How long an accept loop rests when the system has no socket left.
+/// Pause of an accept loop when the system has no socket left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
-/// What a server refuses to go beyond.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once; more wait to be served.
+    /// Simultaneous connections; more have to wait.
     pub connections: usize,
     /// Bytes of a request's head.
     pub head_bytes: usize,
     /// Headers of a request.
     pub headers: usize,
-    /// Time for a request's head to arrive, from when the connection is ready for it.
+    /// Time-out for a request's head, from when the connection is ready for it.
     pub idle: Duration,
-    /// Time that one connection may last.
+    /// Longest time of a connection.
     pub connection: Duration,
-    /// Time that replies under way get at shutdown.
+    /// Grace period for pending replies at shutdown.
     pub grace: Duration,
-    /// Requests, and connections, that the log keeps.
+    /// Entries of the log, for requests and for connections.
     pub log: usize,
-    /// Addresses bound; hosts beyond share them in turn.
+    /// Bound addresses; further hosts share them in turn.
     pub listeners: usize,
 }
 
@@ -64,19 +63,19 @@ impl Default for Limits {
     }
 }
 
-/// How to serve.
+/// Options of a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServerOptions {
     /// The port of all addresses; a free one if 0.
     pub port: u16,
-    /// Serve all hosts on 127.0.0.1, told apart by the `Host` header, even
-    /// where further loopback addresses could be had.
+    /// Serve all hosts on 127.0.0.1, distinguished by the `Host` header, even if other loopback
+    /// addresses are available.
     pub one_address: bool,
-    /// What not to go beyond.
+    /// Limits.
     pub limits: Limits,
 }
 
-/// A web that is being served.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     site: Arc<Site>,
@@ -86,7 +85,7 @@ pub struct Server {
     loops: JoinSet<()>,
 }
 
-/// What every connection needs.
+/// State shared by connections.
 struct Shared {
     site: Arc<Site>,
     clock: Box<dyn Clock>,
@@ -123,24 +122,24 @@ impl Server {
         Ok(Server { site, names, log, stop, loops })
     }
 
-    /// What is served.
+    /// The served site.
     pub fn site(&self) -> &Arc<Site> {
         &self.site
     }
 
-    /// Where to connect for which host; stands in for DNS.
+    /// Addresses of hosts; replaces DNS.
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// What clients did.
+    /// The log of requests and connections.
     pub fn log(&self) -> &Arc<RequestLog> {
         &self.log
     }
 
-    /// Ends the server; see the module's documentation.
+    /// Stops the server; see the module's documentation.
     pub async fn shutdown(mut self) {
-        // Nobody listens any more only if every loop has ended already.
+        // Sending fails only if every loop has already ended.
         let _ = self.stop.send(true);
         while self.loops.join_next().await.is_some() {}
     }
@@ -160,11 +159,11 @@ async fn accept(
             accepted = listener.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
-            // Out of sockets, or the client has gone again: neither lasts.
+            // Out of sockets, or the client is gone: both are temporary.
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        // Clients beyond the limit wait here, one a listener, and in the system's queue.
+        // Clients beyond the limit wait here, one per listener, and in the system's queue.
         let permit = tokio::select! {
             _ = stop.changed() => break,
             permit = shared.free.clone().acquire_owned() => permit,

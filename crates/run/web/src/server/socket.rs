@@ -1,8 +1,8 @@
-//! A socket that tells when the server begins to close it.
+//! A socket that reports when the server begins to close it.
 //!
 //! A client that waits for the end of the stream and then connects again is
-//! sequential; the log must see the old connection end before the new one
-//! begins. So the end is noted before the last packet is sent.
+//! sequential; the log must record the end of the old connection before the start of the new one. So
+//! the end is logged before the last packet is sent.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The files that a host keeps for crawlers, and the lures that try their manners.
+//! Files for crawlers (`robots.txt`, sitemap, feed), and disallowed pages as traps.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,11 @@ use crate::text;
 
 /// The section that some hosts disallow.
 pub(super) const PRIVATE: &str = "/private/";
-/// A lure below it, linked from the pages of such hosts.
+/// A trap below it, linked from the pages of such hosts.
 pub(super) const LURE: &str = "/private/members";
-/// Entries of a sitemap at most: the protocol's own limit.
+/// Most entries of a sitemap: the limit of the protocol.
 const SITEMAP_ENTRIES: usize = 50_000;
-/// Entries of a feed at most.
+/// Most entries of a feed.
 const FEED_ENTRIES: usize = 20;
 
 impl Site {
@@ -40,7 +40,7 @@ impl Site {
         Reply::new(200, Served::Robots, "text/plain; charset=utf-8", body)
     }
 
-    /// The newest pages that are there now, with the time of their last change.
+    /// The newest pages, with the time of their last change.
     fn sitemap(&self, host: u32, now: Time) -> Reply {
         let mut body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
             <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
@@ -55,7 +55,7 @@ impl Site {
         Reply::new(200, Served::Sitemap, "application/xml; charset=utf-8", body)
     }
 
-    /// An Atom feed of the newest pages, sources left out.
+    /// An Atom feed of the newest pages, without sources.
     fn feed(&self, host: u32, now: Time) -> Reply {
         let is_item = |page: &u32| !self.trace.pages[*page as usize].is_source;
         let pages: Vec<u32> = self.newest(host, now).filter(is_item).take(FEED_ENTRIES).collect();
@@ -89,7 +89,7 @@ impl Site {
         );
     }
 
-    /// Pages of a host that are there at `now`, newest first.
+    /// Pages of a host that exist at `now`, newest first.
     fn newest(&self, host: u32, now: Time) -> impl Iterator<Item = u32> {
         let born = self.index.born(&self.trace, host, now);
         born.iter().rev().copied().filter(move |&page| self.is_there(page, now))

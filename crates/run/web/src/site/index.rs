@@ -1,4 +1,4 @@
-//! Where everything of a trace is found: pages by host and path, rows by page.
+//! Index of a trace: pages by host and path, rows by page.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,8 +9,8 @@ use tidewatch_trace::{Link, Trace};
 
 use crate::error::WebError;
 
-/// A trace whose pages are addressed as they are served: canonical `http` URLs
-/// without a port. Clients that map URLs to pages of the trace need this one.
+/// The trace with URLs as they are served: canonical `http` URLs without a port. Clients that map URLs
+/// to pages need this one.
 pub fn over_http(mut trace: Trace) -> Result<Trace, WebError> {
     for page in &mut trace.pages {
         let refuse = |why: String| WebError::Url { page: page.id, url: page.url.to_string(), why };
@@ -97,7 +97,7 @@ impl Index {
         self.names_in_order.iter().map(|(name, host)| (&**name, *host))
     }
 
-    /// The first name of a host, as its pages spell it; empty for a host without pages.
+    /// The name of a host as in its URLs; empty for a host without pages.
     pub(super) fn name_of(&self, host: u32) -> &str {
         let first = self.names_in_order.partition_point(|(_, h)| *h < host);
         self.names_in_order.get(first).map_or("", |(name, _)| name)
@@ -117,7 +117,7 @@ impl Index {
         &trace.links[rows(&self.links, page)]
     }
 
-    /// How many changes a page has seen by `now`, and when the last was.
+    /// Number of changes of a page by `now`, and time of the last.
     pub(super) fn changes(&self, trace: &Trace, page: u32, now: Time) -> (usize, Option<Time>) {
         let table = trace.changes.as_deref().unwrap_or_default();
         let own = &table[rows(&self.changes, page)];
@@ -138,7 +138,7 @@ impl Index {
     }
 }
 
-/// Where each page's rows begin in a table sorted by page, and one past the last.
+/// Offsets of each page's rows in a table sorted by page, plus the end.
 fn starts(pages: usize, rows: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut starts = vec![0u32; pages + 1];
     rows.for_each(|page| starts[page as usize + 1] += 1);

@@ -1,10 +1,8 @@
-//! What a URL shows at a time.
+//! The reply of a URL at a time.
 //!
-//! A [`Site`] is made once from a trace and then only read: [`Site::reply`] is
-//! a pure function of what is asked and when. It looks up the host by name and
-//! the path among the host's pages; what is no page of the trace may be one of
-//! the host's own files (`robots.txt`, `sitemap.xml`, `feed.xml`), an old URL
-//! that redirects, a lure, or nothing.
+//! A [`Site`] is immutable: [`Site::reply`] is a pure function of request and time. It looks up the host
+//! by name and the path among the host's pages; other paths may be a file of the host (`robots.txt`,
+//! `sitemap.xml`, `feed.xml`), an old URL that redirects, a trap, or not found.
 
 mod files;
 mod index;
@@ -22,10 +20,10 @@ use index::Index;
 pub use index::over_http;
 pub use reply::{Asked, Reply, Served};
 
-/// Where `Date` starts if the trace does not say: 2026-01-01T00:00:00Z.
+/// Start of `Date` if the trace has none: 2026-01-01T00:00:00Z.
 const DEFAULT_START: Date = Date(1_767_225_600);
 
-/// A web, ready to be asked.
+/// A web that computes replies.
 #[derive(Debug)]
 pub struct Site {
     trace: Trace,
@@ -49,7 +47,7 @@ impl Site {
         let hosts = trace.hosts.iter().zip(0..).map(|(host, number)| {
             let mut own = habits.host(seed, number);
             if let Some(rate) = host.max_rate {
-                // A host that the trace limits says so in its robots.txt.
+                // A rate limit of the trace becomes a Crawl-delay.
                 own.has_robots = true;
                 let gap = rate.gap().seconds().ceil().min(86_400.0) as u64;
                 own.crawl_delay_s = Some(gap.max(own.crawl_delay_s.unwrap_or(1)));
@@ -84,18 +82,17 @@ impl Site {
         crate::text::title(self.seed, page)
     }
 
-    /// Whether the host's `robots.txt` allows every crawler this path.
+    /// Whether the host's `robots.txt` allows this path.
     pub fn allows(&self, host: u32, path: &str) -> bool {
         !(self.hosts[host as usize].has_private && path.starts_with(files::PRIVATE))
     }
 
-    /// The pause between fetches that a host's `robots.txt` asks for, in
-    /// seconds of the trace's time.
+    /// The `Crawl-delay` of a host, in seconds of the trace's time.
     pub fn crawl_delay_s(&self, host: u32) -> Option<u64> {
         self.hosts[host as usize].crawl_delay_s
     }
 
-    /// How long the host waits before it answers, in real time.
+    /// The delay of a host's replies, in real time.
     pub fn delay(&self, host: u32) -> std::time::Duration {
         self.hosts[host as usize].delay
     }
@@ -118,7 +115,7 @@ impl Site {
         self.dated(reply.for_method(asked.method), now)
     }
 
-    /// The reply at `now` to a request for a host that is not served.
+    /// The reply at `now` for an unknown host.
     pub(crate) fn misdirected(&self, now: Time) -> Reply {
         self.dated(Reply::misdirected(), now)
     }

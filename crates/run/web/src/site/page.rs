@@ -1,4 +1,4 @@
-//! A page of the trace: its text, links and validators at a time.
+//! Text, links and validators of a page at a time.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -11,16 +11,16 @@ use super::{Asked, Reply, Served, Site, files, redirect};
 use crate::date::Date;
 use crate::text;
 
-/// What distinguishes a page's contents from those at other times.
+/// The state that determines a page's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     /// Changes so far.
     revision: usize,
     /// Versions so far.
     versions: usize,
-    /// Links that came or went so far.
+    /// Links that appeared or disappeared so far.
     moves: usize,
-    /// When the last of these was, or the page's birth.
+    /// Time of the last of these, or the page's birth.
     pub(super) modified: Time,
 }
 
@@ -90,8 +90,8 @@ impl Site {
         out
     }
 
-    /// The visible text: the page's fragments where the trace has them,
-    /// otherwise paragraphs of which every change rewrites the next in turn.
+    /// The visible text: the fragments of the page if the trace has them, otherwise paragraphs of which
+    /// each change rewrites one in turn.
     fn push_text(&self, page: u32, state: State, now: Time, out: &mut String) {
         let revision = state.revision as u64;
         let versions = self.index.versions(&self.trace, page, now);
@@ -106,7 +106,7 @@ impl Site {
         }
         let paragraphs = text::paragraphs(self.seed, page);
         for number in 0..paragraphs {
-            // Revision r rewrites paragraph r mod n: so many of 1, …, r hit this one.
+            // Revision r rewrites paragraph r mod n; count those among 1, …, r that hit this one.
             let behind = if number == 0 { 0 } else { paragraphs - number };
             let rewritten = (revision + behind) / paragraphs;
             out.push_str("<p>");
@@ -115,7 +115,7 @@ impl Site {
         }
     }
 
-    /// The fragments on a page after these versions, in the order in which they came.
+    /// The fragments on a page after these versions, in order of addition.
     fn fragments(&self, versions: &[Version]) -> Vec<u64> {
         let Some(table) = &self.trace.versions else { return Vec::new() };
         let mut there = HashSet::new();
@@ -126,7 +126,7 @@ impl Site {
             }
             order.extend(table.added(version).iter().copied().filter(|&f| there.insert(f)));
         }
-        // A fragment that went and came back stands where it came back.
+        // A fragment that was removed and added again takes the place of its return.
         let mut seen = HashSet::new();
         order.reverse();
         order.retain(|&f| there.contains(&f) && seen.insert(f));
@@ -144,7 +144,7 @@ impl Site {
             let url = self.linked_url(link.page);
             let (to, path) = redirect::split(&url);
             out.push_str("<li><a href=\"");
-            // Pages of the same host are linked as real ones are, by path alone.
+            // Links within a host are relative, as on real pages.
             push_escaped(if to == origin { path } else { &url }, out);
             let _ = writeln!(out, "\">{}</a></li>", text::title(self.seed, link.page));
         }
@@ -164,8 +164,7 @@ impl Site {
     }
 }
 
-/// Whether the client's copy is still good (RFC 9110 §13.2.2: an entity tag,
-/// if given, decides alone).
+/// Whether the client's copy is still valid (RFC 9110 §13.2.2: an entity tag takes precedence).
 fn is_unmodified(asked: &Asked<'_>, etag: &str, modified: Date) -> bool {
     if let Some(tags) = asked.if_none_match {
         let is_own = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;

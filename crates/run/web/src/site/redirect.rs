@@ -1,4 +1,4 @@
-//! Old URLs that lead to pages, and circles that lead nowhere.
+//! Old URLs that redirect to pages, and redirect loops.
 
 use super::{Reply, Site};
 use crate::habits::Moved;
@@ -6,9 +6,9 @@ use crate::habits::Moved;
 const OLD: &str = "/old";
 const OLDER: &str = "/older";
 const OUT: &str = "/out/";
-/// Where a circle begins; hosts that have one link to it.
+/// Start of a redirect loop; hosts that have one link to it.
 pub(super) const CIRCLE: &str = "/circle/1";
-/// Stations of the circle.
+/// URLs of the loop.
 const CIRCLE_LENGTH: u32 = 3;
 
 impl Site {
@@ -67,7 +67,7 @@ impl Site {
             .then(|| Reply::redirect(302, &format!("/circle/{next}")))
     }
 
-    /// The host that keeps the old URLs of pages which moved between hosts: the next one.
+    /// The host of the old URLs of pages that moved between hosts: the next one.
     fn neighbour(&self, host: u32) -> u32 {
         (host + 1) % self.trace.hosts.len() as u32
     }

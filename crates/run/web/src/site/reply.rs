@@ -1,9 +1,9 @@
-//! What is asked of a site, and what it answers.
+//! Requests and replies.
 
 use bytes::Bytes;
 use tidewatch_core::Span;
 
-/// One request, as far as it matters.
+/// The relevant part of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// `GET`, `HEAD`, ….
@@ -31,7 +31,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What a reply served.
+/// The kind of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// A page of the trace, by number.
@@ -44,9 +44,9 @@ pub enum Served {
     Feed,
     /// A page that `robots.txt` disallows.
     Private,
-    /// A way to another URL.
+    /// A redirect.
     Redirect,
-    /// Nothing: an error.
+    /// An error.
     Nothing,
 }
 
@@ -55,7 +55,7 @@ pub enum Served {
 pub struct Reply {
     /// The status code.
     pub status: u16,
-    /// What it is.
+    /// Its kind.
     pub served: Served,
     /// Names in lower case.
     pub headers: Vec<(&'static str, String)>,
@@ -96,13 +96,13 @@ impl Reply {
     }
 
     pub(super) fn unavailable(wait: Span) -> Self {
-        let mut reply = Reply::error(503, "This host is out of order; come back later.");
+        let mut reply = Reply::error(503, "This host is temporarily down.");
         reply.header("retry-after", format!("{:.0}", wait.seconds().ceil()));
         reply
     }
 
     pub(super) fn redirect(status: u16, to: &str) -> Self {
-        let mut reply = Reply::error(status, "It is elsewhere.");
+        let mut reply = Reply::error(status, "The page has moved.");
         reply.served = Served::Redirect;
         reply.header("location", to.to_owned());
         reply
@@ -126,7 +126,7 @@ impl Reply {
         self
     }
 
-    /// The same page, not modified: validators stay, the body goes.
+    /// The reply as 304: keeps validators, drops the body.
     pub(super) fn not_modified(mut self) -> Self {
         self.status = 304;
         self.headers.retain(|(name, _)| *name != "content-type");
@@ -135,7 +135,7 @@ impl Reply {
     }
 }
 
-/// Writes text so that it is safe between tags and in quoted attributes, of HTML and XML.
+/// Escapes text for elements and quoted attributes of HTML and XML.
 pub(super) fn push_escaped(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {

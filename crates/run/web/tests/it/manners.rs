@@ -106,7 +106,7 @@ fn every_link_leads_to_a_page_of_the_trace_however_it_moved() {
 }
 
 #[test]
-fn circles_never_end() {
+fn redirect_loops_never_end() {
     let site = site(Habits { circle: 1.0, ..Habits::faultless() });
     assert!(text(&get(&site, 3, "/")).contains("href=\"/circle/1\""));
     assert!(follow(&site, "http://h3.example/circle/1").is_none());
@@ -127,7 +127,7 @@ fn hosts_break_down_and_come_back() {
             down += 1;
             assert_eq!(reply.get("retry-after"), Some((period - 100).to_string().as_str()));
             let robots = site.reply(&Asked::get("h0.example", "/robots.txt"), now);
-            assert_eq!(robots.status, 503, "all of the host is out of order");
+            assert_eq!(robots.status, 503, "the whole host is down");
         } else {
             up += 1;
             assert_eq!(reply.status, 200);

@@ -1,6 +1,6 @@
-//! ECHO's own experiments `[LOSS13, §5]`: its table and figures on generated webs and on real data.
+//! The experiments of the ECHO paper `[LOSS13, §5]` on generated webs and on real data.
 //!
-//! What they share: webs from consecutive seeds, runs of policies at budgets, the last week measured.
+//! Shared by all: webs from consecutive seeds, policies at several budgets, the last week measured.
 
 pub(super) mod parameters;
 pub(super) mod price;
@@ -14,7 +14,6 @@ use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_policy::Policy;
 use tidewatch_policy::echo::{Echo, Pooling, Rule, Settings as Echoing};
 use tidewatch_policy::price::{Price, Settings as Pricing};
-use tidewatch_report::Cell;
 
 use super::Setup;
 use crate::engine::{self, FirstFetch, Logged, Settings};
@@ -26,31 +25,32 @@ const BUDGETS: [f64; 3] = [0.05, 0.10, 0.20];
 /// Its algorithms, in the order of its table.
 const ALGORITHMS: [&str; 6] =
     ["frequency", "bfs", "fixed-quota", "echo-greedy", "echo-schedule", "echo-newpages"];
-/// How the paper's algorithms learn.
+/// Settings of the algorithms as published.
 const AS_PUBLISHED: Echoing =
     Echoing { pooling: Pooling::Alone, logs_all: true, ..Echoing::DEFAULT };
-/// A source visited at most so often in the measured week is hardly visited.
+/// A source with at most this many visits in the measured week counts as hardly visited.
 const HARDLY: u32 = 1;
 
 /// One run.
+#[derive(Clone)]
 pub(super) struct Run {
-    /// Clicks a second, for a web of full size.
+    /// Clicks a second, scaled to a web of full size.
     profit: f64,
-    /// The same as a share of the bound.
+    /// Profit as a share of the bound.
     share: f64,
-    /// Shares of the allowances in the window that went to sources, to new pages, and to nothing.
+    /// Shares of the budget in the window spent on sources, on new pages, and not at all.
     split: [f64; 3],
-    /// Share of the sources that were hardly visited.
+    /// Share of hardly visited sources.
     hardly: f64,
     first_fetches: Vec<FirstFetch>,
 }
 
-/// Generated webs, one a seed.
+/// Generated webs, one per seed.
 pub(super) fn webs(setup: &Setup<'_>) -> Result<Vec<(u64, World)>, LabError> {
     webs_like(setup, &EchoConfig::default())
 }
 
-/// The same with other settings than the usual.
+/// Webs of another configuration.
 fn webs_like(setup: &Setup<'_>, config: &EchoConfig) -> Result<Vec<(u64, World)>, LabError> {
     let config = EchoConfig { scale: setup.scale, ..config.clone() };
     config.check()?;
@@ -64,15 +64,15 @@ fn webs_like(setup: &Setup<'_>, config: &EchoConfig) -> Result<Vec<(u64, World)>
         .collect()
 }
 
-/// Conditions of a run as in the paper: the log is that of an engine which has every page. `budget` is
-/// for a web of full size; a smaller web has fewer pages a second and the budget shrinks with it.
+/// Run settings as in the paper: the log comes from a search engine that holds every page. `budget`
+/// is for a web of full size and is scaled with the web.
 pub(super) fn conditions(setup: &Setup<'_>, budget: f64) -> Settings {
     let budget = Rate::per_second(budget * setup.scale).unwrap_or(Rate::ZERO);
     Settings { measure_last: Some(Span::WEEK), logged: Logged::Known, ..Settings::new(budget) }
 }
 
-/// An algorithm as the paper describes it: profits of every source on its own, from the log of an
-/// engine which has every page.
+/// An algorithm as published: it estimates the profit of each source separately, from the log of a
+/// search engine that holds every page.
 fn published(name: &'static str) -> Result<Contender, LabError> {
     let rule = match name {
         "frequency" => Rule::Frequency,
@@ -92,7 +92,7 @@ fn published(name: &'static str) -> Result<Contender, LabError> {
     Ok(Contender::new(name, move |_, _| Box::new(Echo::new(rule, AS_PUBLISHED))))
 }
 
-/// The most that can be earned, clicks a second, for a web of full size.
+/// Upper bound of the profit, in clicks a second, scaled to a web of full size.
 pub(super) fn bound(setup: &Setup<'_>, world: &World) -> Result<f64, LabError> {
     let bounds = engine::bounds(world, &conditions(setup, 1.0))?;
     Ok(bounds.profit_per_s.unwrap_or(f64::NAN) / setup.scale)
@@ -123,7 +123,7 @@ pub(super) fn simulate(
 /// Makes a policy for a run over a web, from a seed.
 type Make = dyn for<'w> Fn(&'w World, u64) -> Box<dyn Policy + 'w> + Send + Sync;
 
-/// A policy that takes part, under conditions of its own.
+/// A policy in a contest, with its own kind of log.
 struct Contender {
     name: &'static str,
     make: Box<Make>,
@@ -168,10 +168,10 @@ fn estimate(runs: &[Run], of: impl Fn(&Run) -> f64) -> Estimate {
     runs.iter().map(of).collect::<Moments>().estimate()
 }
 
-fn cell(estimate: &Estimate, decimals: usize) -> Cell {
-    if estimate.half_width.is_nan() {
-        Cell::number(estimate.mean, decimals)
-    } else {
-        Cell::plus_minus(estimate.mean, estimate.half_width, decimals)
+#[cfg(test)]
+impl Run {
+    /// A run of which only the share of the bound matters.
+    fn of_share(share: f64) -> Self {
+        Run { profit: share, share, split: [0.0; 3], hardly: 0.0, first_fetches: Vec::new() }
     }
 }

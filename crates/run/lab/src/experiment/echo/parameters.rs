@@ -1,5 +1,5 @@
-//! What the settings of ECHO matter `[LOSS13, §5.3.2 and Figure 8]`: how often the log is pushed, how
-//! many visits are remembered, and the choices that the paper leaves open.
+//! Effect of ECHO's settings `[LOSS13, §5.3.2 and Figure 8]`: the log push period, the number of
+//! remembered visits, and choices that the paper leaves open.
 
 use rayon::prelude::*;
 use tidewatch_core::{Span, Time};
@@ -7,12 +7,12 @@ use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_policy::echo::{Counting, Echo, Pace, Pooling, Rule, Settings as Echoing};
 use tidewatch_report::{Axis, Cell, Chart, Column, Report, Series, Table};
 
-use super::{AS_PUBLISHED, Run, cell, conditions, estimate, simulate, webs};
+use super::{AS_PUBLISHED, Run, conditions, estimate, simulate, webs};
 use crate::compare::dynamic_quality;
-use crate::experiment::Setup;
+use crate::experiment::{Setup, cell};
 use crate::{LabError, World};
 
-/// The budget that the paper varies its parameters at.
+/// The budget at which the paper varies its parameters.
 const BUDGET: f64 = 0.1;
 const PUSHES: [(&str, Span); 4] = [
     ("1 hour", Span::HOUR),
@@ -24,7 +24,7 @@ const MEMORIES: [usize; 4] = [3, 5, 7, 10];
 const RULES: [(&str, Rule); 2] =
     [("echo-newpages", Rule::NewPages), ("echo-schedule", Rule::Schedule)];
 
-/// A setting to be tried.
+/// A setting to try.
 struct Trial {
     group: &'static str,
     name: String,
@@ -34,7 +34,7 @@ struct Trial {
     push: Span,
 }
 
-/// What it earned in every week, as a share of the bound's mean week, and over the last.
+/// Runs of a trial, one per web, and their profit per second in each week.
 struct Tried {
     runs: Vec<Run>,
     weeks: Vec<[f64; 3]>,
@@ -85,7 +85,7 @@ fn trials() -> Vec<Trial> {
             ("with the rhythm", Echoing { pace: Pace::Rhythm, ..usual }),
         ];
         for (name, echoing) in open {
-            add("choices of ours", name.to_owned(), echoing, Span::HOUR);
+            add("open choices", name.to_owned(), echoing, Span::HOUR);
         }
     }
     trials
@@ -110,7 +110,7 @@ fn report(setup: &Setup<'_>, world: &World, trials: &[Trial], tried: &[Tried]) -
     let mut report = Report::new("ECHO's parameters")
         .lead(format!("At N = {BUDGET} fetches/s. {}", verdict(trials, tried)))
         .fact("repetitions", setup.repeat.to_string());
-    for group in ["log push period", "visits remembered", "choices of ours"] {
+    for group in ["log push period", "visits remembered", "open choices"] {
         let members: Vec<usize> = (0..trials.len()).filter(|&i| trials[i].group == group).collect();
         report = report.section(group, |section| {
             section.table(table(group, trials, tried, &members));
@@ -130,9 +130,9 @@ fn table(group: &str, trials: &[Trial], tried: &[Tried], members: &[usize]) -> T
         Column::number("second week").unit("clicks/s"),
         Column::number("last week").unit("clicks/s"),
         Column::number("of the bound"),
-        Column::number("against the first row, last week"),
+        Column::number("last week against the first row"),
     ])
-    .caption("± is the 95% interval over webs; the last column compares web by web.");
+    .caption("± is the 95% interval over webs; the last column is the paired difference.");
     for &i in members {
         let first = members.iter().find(|&&j| trials[j].rule == trials[i].rule).unwrap_or(&i);
         let week = |w: usize| tried[i].weeks.iter().map(|weeks| weeks[w]).collect::<Moments>();
@@ -150,13 +150,13 @@ fn table(group: &str, trials: &[Trial], tried: &[Tried], members: &[usize]) -> T
     table
 }
 
-/// How much more one trial earned than another in a week, web by web.
+/// Paired difference of two trials in a week.
 fn gain(tried: &Tried, than: &Tried, week: usize) -> Estimate {
     let pairs = tried.weeks.iter().zip(&than.weeks);
     pairs.map(|(a, b)| a[week] - b[week]).collect::<Moments>().estimate()
 }
 
-/// Profit of the last day over time, for the first web.
+/// Profit of the last two days over time, for the first web.
 fn warm_up(
     setup: &Setup<'_>,
     world: &World,
@@ -177,7 +177,7 @@ fn warm_up(
     chart
 }
 
-/// The largest effect in a group and week among the trials of a rule.
+/// Largest spread of mean profit among the trials of a rule in a group and week.
 fn largest(trials: &[Trial], tried: &[Tried], group: &str, week: usize) -> f64 {
     let of_rule = |rule: Rule| {
         let means = trials.iter().zip(tried).filter(|(t, _)| t.group == group && t.rule == rule);
@@ -194,9 +194,9 @@ fn largest(trials: &[Trial], tried: &[Tried], group: &str, week: usize) -> f64 {
 fn verdict(trials: &[Trial], tried: &[Tried]) -> String {
     let effect = |group, week| largest(trials, tried, group, week);
     format!(
-        "The log push period makes a difference of {:.3} clicks/s in the first week and {:.3} in the \
-         last (published: only the warm-up suffers); the number of visits remembered makes one of \
-         {:.3} in the last week (published: none).",
+        "The log push period changes profit by up to {:.3} clicks/s in the first week and {:.3} in \
+         the last (published: only in the warm-up); the number of remembered visits by up to {:.3} in \
+         the last week (published: not at all).",
         effect("log push period", 0),
         effect("log push period", 2),
         effect("visits remembered", 2),
@@ -209,9 +209,7 @@ mod tests {
 
     #[test]
     fn every_setting_is_tried() {
-        let setup =
-            Setup { seed: 1, repeat: 2, scale: 0.01, data: None, trace: None, say: &|_: &str| {} };
-        let text = run(&setup).unwrap().to_text(200);
+        let text = run(&Setup::small(1, 2, 0.01)).unwrap().to_text(200);
         for part in ["1 week", "visits remembered", "with the rhythm", "echo-schedule"] {
             assert!(text.contains(part), "no {part} in {text}");
         }

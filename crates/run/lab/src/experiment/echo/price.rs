@@ -1,18 +1,18 @@
-//! One price against ECHO, in ECHO's own setting, and what each part of it brings.
+//! One price against ECHO in ECHO's setting, with ablations.
 
 use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_policy::echo::{Echo, Pooling, Rule, Settings as Echoing};
 use tidewatch_policy::price::news::Parts;
 use tidewatch_policy::price::{Price, Settings as Pricing};
-use tidewatch_report::{Axis, Bar, BarChart, Cell, Column, Report, Table};
+use tidewatch_report::{Axis, BarChart, Cell, Column, Report, Table};
 
-use super::{AS_PUBLISHED, BUDGETS, Contender, Run, cell, contest, estimate, published, webs};
+use super::{AS_PUBLISHED, BUDGETS, Contender, Run, contest, estimate, published, webs};
 use crate::LabError;
 use crate::engine::Logged;
-use crate::experiment::Setup;
+use crate::experiment::{Setup, bar, cell};
 use crate::oracle::known_sources;
 
-/// By how much more than ECHO one price should earn at the smallest budget: a prototype's gain.
+/// Target: profit over ECHO's at the smallest budget, the gain of a prototype.
 const AIM: f64 = 1.08;
 
 pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
@@ -25,9 +25,9 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         .fact("webs", format!("{} of scale {}", setup.repeat, setup.scale))
         .section("Profit as a share of the bound", |section| {
             section.table(table(&names, &runs)).chart(chart(&names, &runs)).note(
-                "± is the 95% interval over webs from different seeds; gains are web by web over \
-                 echo-newpages with pooled profits, which learns from the same log. Own log: only \
-                 what was fetched can be clicked, for either.",
+                "± is the 95% interval over webs from different seeds. × is the mean ratio, web by web, \
+                 to echo-newpages with pooled profits, which learns from the same log. Own log: only \
+                 fetched pages can be clicked.",
             );
         })
         .section("Where the budget goes", |section| {
@@ -35,9 +35,9 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         }))
 }
 
-/// The order matters: the first two are what gains are counted over, the third is the policy.
+/// The first two are the baselines of gains, the third is the policy under test.
 fn contenders() -> Result<Vec<Contender>, LabError> {
-    // As in the paper the log tells of every page, but where it is said otherwise.
+    // As in the paper the log covers every page, unless the name says "own log".
     let priced = |name, parts: Parts, logs_all: bool| {
         let settings = Pricing { parts, logs_all, ..Pricing::default() };
         Contender::new(name, move |_, seed| Box::new(Price::new(settings, seed)))
@@ -61,7 +61,7 @@ fn contenders() -> Result<Vec<Contender>, LabError> {
     ])
 }
 
-/// How much more one earned than another, as a ratio, web by web.
+/// Mean ratio of profits, web by web.
 fn gain(runs: &[Run], than: &[Run]) -> Estimate {
     let pairs = runs.iter().zip(than);
     pairs.map(|(ours, theirs)| ours.share / theirs.share).collect::<Moments>().estimate()
@@ -90,15 +90,7 @@ fn chart(names: &[&str], runs: &[Vec<Vec<Run>>]) -> BarChart {
     let groups = BUDGETS.iter().map(|n| format!("N = {n}"));
     let mut chart = BarChart::new("Profit as a share of the bound", axis).groups(groups);
     for (name, runs) in names.iter().zip(runs) {
-        let bar = |runs: &Vec<Run>| {
-            let share = estimate(runs, |run| run.share);
-            if share.half_width.is_nan() {
-                Bar::new(share.mean)
-            } else {
-                Bar::plus_minus(share.mean, share.half_width)
-            }
-        };
-        chart.push(*name, runs.iter().map(bar));
+        chart.push(*name, runs.iter().map(|runs| bar(&estimate(runs, |run| run.share))));
     }
     chart
 }
@@ -110,7 +102,9 @@ fn split(names: &[&str], runs: &[Vec<Vec<Run>>]) -> Table {
         columns.push(Column::number("new"));
         columns.push(Column::number("hardly visited"));
     }
-    let mut table = Table::new(columns).caption("Shares of the budget, and of the sources.");
+    let mut table = Table::new(columns).caption(
+        "Shares of the budget spent on sources and new pages, and of sources hardly visited.",
+    );
     for (name, runs) in names.iter().zip(runs) {
         let mut cells = vec![Cell::text(*name)];
         for runs in runs {
@@ -134,7 +128,7 @@ fn verdict(runs: &[Vec<Vec<Run>>]) -> String {
         gains.iter().zip(BUDGETS).map(|(gain, n)| format!("{gain:.2} at N = {n}")).collect();
     let aim = if gains[0] >= AIM { "reached" } else { "missed" };
     format!(
-        "One price earns this multiple of the better ECHO-newpages: {}. The aim of {AIM} at the \
+        "Profit of one price over that of the better echo-newpages: {}. The target of {AIM} at the \
          smallest budget is {aim}.",
         list.join(", ")
     )
@@ -147,8 +141,7 @@ mod tests {
     /// Small webs, the smallest budget, where it counts most.
     #[test]
     fn one_price_earns_more_than_echo() {
-        let setup =
-            Setup { seed: 11, repeat: 3, scale: 0.05, data: None, trace: None, say: &|_: &str| {} };
+        let setup = Setup::small(11, 3, 0.05);
         let contenders: Vec<Contender> = contenders().unwrap().into_iter().take(3).collect();
         let runs = contest(&setup, &webs(&setup).unwrap(), &contenders, &BUDGETS[..1]).unwrap();
         let earned = |i: usize| estimate(&runs[i][0], |run: &Run| run.share).mean;
@@ -158,11 +151,17 @@ mod tests {
 
     #[test]
     fn a_tiny_web_gives_every_table() {
-        let setup =
-            Setup { seed: 1, repeat: 2, scale: 0.01, data: None, trace: None, say: &|_: &str| {} };
-        let text = run(&setup).unwrap().to_text(200);
+        let text = run(&Setup::small(1, 2, 0.01)).unwrap().to_text(200);
         for name in ["price with credit", "own log", "told", "hardly visited", "N = 0.05"] {
             assert!(text.contains(name), "no {name} in {text}");
         }
+    }
+
+    #[test]
+    fn the_verdict_follows_the_figures() {
+        let runs = |share| vec![vec![Run::of_share(share)]; BUDGETS.len()];
+        let text = |price| verdict(&[runs(0.5), runs(0.4), runs(price)]);
+        assert!(text(0.6).contains("1.20 at N = 0.05") && text(0.6).contains("is reached"));
+        assert!(text(0.5).contains("1.00 at N = 0.05") && text(0.5).contains("is missed"));
     }
 }

@@ -1,9 +1,9 @@
-//! All algorithms of `[LOSS13]`, and one price, on real sources and links: front and section pages of German news sites,
-//! sixty days of them.
+//! All algorithms of `[LOSS13]` and one price on real sources and links: sixty days of front and
+//! section pages of German news sites.
 //!
-//! No public data have both listings and clicks, so clicks come from elsewhere, in two ways: real curves
-//! of other articles, given to pages by rank (more sources, more clicks); and the same curve for every
-//! page, so that only when and where links stand decides.
+//! No public data set has both listings and clicks. Clicks are added in two ways: click curves of
+//! other articles, assigned by rank (more sources, more clicks); and one curve for all pages, so that
+//! only the time and place of links matter.
 
 use std::path::Path;
 
@@ -19,21 +19,21 @@ use crate::import::{ImportArgs, Importer, Join};
 use crate::reach::new_pages;
 use crate::{LabError, World};
 
-/// Where the data sets lie in the folder given.
+/// Subfolders of the data sets.
 const SOURCES: &str = "de_news_hubs_hourly_2022";
 const CLICKS: &str = "globo_clicks";
 const DURATION: Span = Span::DAY.times(60);
 /// The second half is measured.
 const MEASURED: Span = Span::DAY.times(30);
-/// Budgets as multiples of the rate of new pages: those of the paper, 0.05, 0.10 and 0.20 fetches a
-/// second where 415,000 pages appear in three weeks.
+/// Budgets as multiples of the rate of new pages. They match the paper's 0.05, 0.10 and 0.20 fetches
+/// a second at 415,000 new pages in three weeks.
 const DEPTHS: [f64; 3] = [0.22, 0.44, 0.87];
-/// Clicks of every page where all are equal, and the mean hours after which they come.
+/// Clicks per page in the web of equal clicks, and their mean delay in hours.
 const EQUAL_CLICKS: u32 = 10;
 const EQUAL_HOURS: f64 = 10.0;
 
-/// The algorithms of the paper, one price for all, and refreshers that know nothing of sources: ours
-/// and those of two other crawlers.
+/// The algorithms of the paper, one price, and refresh policies that ignore sources, including those
+/// of two other crawlers.
 const CONTENDERS: [&str; 11] = [
     "frequency",
     "bfs",
@@ -48,7 +48,7 @@ const CONTENDERS: [&str; 11] = [
     "storm-adaptive",
 ];
 
-/// One way of giving clicks to pages, and what came of it: `[policy][budget]`.
+/// One way to assign clicks, and its runs: `[policy][budget]`.
 struct Set {
     name: &'static str,
     notes: String,
@@ -57,10 +57,9 @@ struct Set {
 }
 
 pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
-    let folder = setup.data.ok_or(LabError::NoData {
+    let folder = setup.data.ok_or(LabError::NeedsData {
         experiment: "echo-real",
-        needs: "real data; give --data the folder that holds de_news_hubs_hourly_2022 and \
-                globo_clicks",
+        folder: "that holds de_news_hubs_hourly_2022 and globo_clicks",
     })?;
     (setup.say)("reading the data sets");
     let joined = import(folder)?;
@@ -79,8 +78,8 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
     let mut report = Report::new("ECHO on recorded news sites")
         .lead(format!(
             "{sources} front and section pages, {} new pages, sixty days, the last thirty measured. \
-             Profit as a share of what fetching every page at once would earn. Which page has which \
-             clicks is made up; the links are real.",
+             Profit is a share of what fetching every page at once would earn. Links are real, clicks \
+             are assigned.",
             new_pages(world).count()
         ))
         .fact("new pages", format!("{rate:.4} a second"))
@@ -171,8 +170,8 @@ fn table(set: &Set, rate: f64) -> Table {
         columns.push(Column::number("hardly visited"));
     }
     let caption = format!(
-        "Profit as a share of the bound, {:.4} clicks/s; shares of the budget for sources, and of the \
-         sources hardly visited.",
+        "Profit as a share of the bound, {:.4} clicks/s; share of the budget spent on sources; share \
+         of sources hardly visited.",
         set.bound
     );
     let mut table = Table::new(columns).caption(caption);
@@ -203,10 +202,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_that_are_not_given_are_asked_for() {
-        let setup =
-            Setup { seed: 1, repeat: 2, scale: 1.0, data: None, trace: None, say: &|_: &str| {} };
-        let text = run(&setup).unwrap_err().to_string();
+    fn missing_data_are_asked_for() {
+        let text = run(&Setup::small(1, 2, 1.0)).unwrap_err().to_string();
         assert!(text.contains("--data") && text.contains(SOURCES), "{text}");
     }
 
@@ -227,7 +224,7 @@ mod tests {
         assert_eq!(clicks.len(), 2 * EQUAL_CLICKS as usize);
         let mean: f64 = clicks.iter().filter(|c| c.page == 1).map(|c| c.at.seconds()).sum::<f64>()
             / f64::from(EQUAL_CLICKS);
-        // The mean of ten quantiles is a little below that of the law.
+        // The mean of ten quantiles is slightly below that of the law.
         assert!((mean / 3600.0 / EQUAL_HOURS - 1.0).abs() < 0.05, "{mean}");
     }
 }

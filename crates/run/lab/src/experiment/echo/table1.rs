@@ -1,4 +1,4 @@
-//! Table 1 of `[LOSS13]`: six algorithms at three budgets, ours beside the published figures.
+//! Table 1 of `[LOSS13]`: six algorithms at three budgets, next to the published figures.
 
 use tidewatch_core::Time;
 use tidewatch_math::stats;
@@ -8,11 +8,11 @@ use tidewatch_report::{Axis, Bar, BarChart, Cell, Column, Report, Table};
 use tidewatch_policy::echo::{Echo, Pace, Pooling, Rule, Settings as Echoing};
 
 use super::{
-    ALGORITHMS, AS_PUBLISHED, BUDGETS, Contender, Run, bound, cell, contest, estimate, published,
-    webs, webs_like,
+    ALGORITHMS, AS_PUBLISHED, BUDGETS, Contender, Run, bound, contest, estimate, published, webs,
+    webs_like,
 };
 use crate::engine::Logged;
-use crate::experiment::Setup;
+use crate::experiment::{Setup, bar, cell};
 use crate::generate::echo::EchoConfig;
 use crate::oracle::known_sources;
 use crate::{LabError, World};
@@ -29,13 +29,13 @@ const PUBLISHED: [[f64; 3]; 6] = [
 const PUBLISHED_BOUND: f64 = 0.72;
 /// The budget at which the paper's BFS reaches 99% of the bound.
 const BFS_SUFFICES: f64 = 1.0;
-/// A share of the bound that differs by more calls for an explanation.
+/// Differences in the share of the bound above this are reported.
 const NOTABLE: f64 = 0.1;
-/// Published figures closer than this, of which the last digit is 0.01 and deviations 0.03, are equal.
+/// Published figures closer than this count as equal: their last digit is 0.01, their deviation 0.03.
 const PUBLISHED_TIE: f64 = 0.03;
 
-/// Parts of the variance of ln(popularity) that belong to host and category in the web that shows what
-/// this matters; webs made of it, at most.
+/// Shares of the variance of ln(popularity) that host and category explain in the second set of webs,
+/// and the largest number of these webs.
 const OF_HOST: f64 = 0.7;
 const OF_CATEGORY: f64 = 0.15;
 const HOST_WEBS: u32 = 3;
@@ -55,10 +55,10 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
     let bound = bounds.iter().copied().collect::<Moments>().estimate();
     let facts = Facts::of(&webs, setup.scale);
     drop(webs);
-    let by_host = by_host(setup, algorithms)?;
+    let by_host = ByHost::run(setup, algorithms)?;
     let mut report = Report::new("ECHO, Table 1: six algorithms at three budgets")
         .lead(format!(
-            "Profit per second over the last week of three. With an unlimited budget it would be \
+            "Profit per second over the last of three weeks. The bound, with an unlimited budget, is \
              {bound:.3} (published {PUBLISHED_BOUND}). {} {}",
             order(&runs),
             differences(&runs)
@@ -78,38 +78,26 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         })
         .section("Where the budget goes", |section| {
             section.table(split(&runs, &others)).note(format!(
-                "Hardly visited: at most one visit in the measured week. The paper says that about \
-                 70% of the sources are hardly revisited by ECHO. BFS at N = {BFS_SUFFICES} reaches \
-                 {:.3} of the bound; the paper's reaches 0.99.",
+                "Hardly visited: at most one visit in the measured week. Published: ECHO hardly \
+                 revisits about 70% of the sources. BFS at N = {BFS_SUFFICES} reaches {:.3} of the \
+                 bound (published 0.99).",
                 estimate(&plenty[0][0], |run| run.share)
             ));
         })
-        .section("Why the figures are what they are", |section| {
+        .section("Properties of the webs", |section| {
             facts.explain().into_iter().for_each(|text| {
                 section.paragraph(text);
             });
         })
-        .section("If popularity lay with hosts", |section| {
-            let usual = EchoConfig::default();
-            section.table(by_host).paragraph(format!(
-                "The same web but for one thing: hosts and categories explain {OF_HOST} and \
-                 {OF_CATEGORY} of the variance of ln(popularity) instead of {} and {}. No published \
-                 figure says how much they explain. Algorithm 1 judges sources and fetches all that \
-                 they show, so it earns no more than the share of clicks that good sources hold: where \
-                 popularity is a matter of single pages that is what the row told, above, earns; where \
-                 it is one of hosts, a fifth of the pages has nearly all clicks, and the \
-                 busiest sources, which frequency follows, next to none, as published. What the \
-                 published figures say of the paper's data is therefore that clicks went to few sites. \
-                 BFS stays below the published figure in either web.",
-                usual.host_share, usual.category_share
-            ));
+        .section("Popularity by host", |section| {
+            section.table(by_host.table()).paragraph(by_host.explain(&runs, &facts));
         }))
 }
 
 const POOLED: &str = "echo-newpages, pooled";
 const TOLD: &str = "echo-newpages, told";
 
-/// ECHO-newpages as we would run it, and told what cannot be known.
+/// ECHO-newpages with our settings, and with the true parameters of every source.
 fn variants() -> Vec<Contender> {
     let with = |name, echoing: Echoing| {
         Contender::new(name, move |_, _| Box::new(Echo::new(Rule::NewPages, echoing)))
@@ -124,30 +112,73 @@ fn variants() -> Vec<Contender> {
     ]
 }
 
-/// Shares of the bound on webs whose popularity lies with hosts.
-fn by_host(setup: &Setup<'_>, mut contenders: Vec<Contender>) -> Result<Table, LabError> {
-    let few = Setup { repeat: setup.repeat.min(HOST_WEBS), ..*setup };
-    let usual = EchoConfig::default();
-    let config = EchoConfig { host_share: OF_HOST, category_share: OF_CATEGORY, ..usual };
-    let webs = webs_like(&few, &config)?;
-    contenders.extend(variants().into_iter().filter(|v| [POOLED, TOLD].contains(&v.name)));
-    let runs = contest(&few, &webs, &contenders, &BUDGETS)?;
-    let mut columns = vec![Column::text("algorithm")];
-    for n in BUDGETS {
-        columns.push(Column::number(format!("N = {n}")).highest());
-        columns.push(Column::number("published"));
+/// Runs on webs whose popularity lies with hosts rather than with single pages.
+struct ByHost {
+    names: Vec<&'static str>,
+    runs: Vec<Vec<Vec<Run>>>,
+    facts: Facts,
+}
+
+impl ByHost {
+    fn run(setup: &Setup<'_>, mut contenders: Vec<Contender>) -> Result<Self, LabError> {
+        let few = Setup { repeat: setup.repeat.min(HOST_WEBS), ..*setup };
+        let usual = EchoConfig::default();
+        let config = EchoConfig { host_share: OF_HOST, category_share: OF_CATEGORY, ..usual };
+        let webs = webs_like(&few, &config)?;
+        contenders.extend(variants().into_iter().filter(|v| [POOLED, TOLD].contains(&v.name)));
+        let runs = contest(&few, &webs, &contenders, &BUDGETS)?;
+        let names = contenders.iter().map(|contender| contender.name).collect();
+        Ok(ByHost { names, runs, facts: Facts::of(&webs, setup.scale) })
     }
-    let mut table = Table::new(columns).caption("Profit as a share of the bound.");
-    for (i, contender) in contenders.iter().enumerate() {
-        let mut cells = vec![Cell::text(contender.name)];
-        for (budget, runs) in runs[i].iter().enumerate() {
-            let published = PUBLISHED.get(i).map(|row| row[budget] / PUBLISHED_BOUND);
-            cells.push(cell(&estimate(runs, |run| run.share), 3));
-            cells.push(Cell::maybe(published, 3));
+
+    fn table(&self) -> Table {
+        let mut columns = vec![Column::text("algorithm")];
+        for n in BUDGETS {
+            columns.push(Column::number(format!("N = {n}")).highest());
+            columns.push(Column::number("published"));
         }
-        table.push(cells);
+        let mut table = Table::new(columns).caption("Profit as a share of the bound.");
+        for (i, name) in self.names.iter().enumerate() {
+            let mut cells = vec![Cell::text(*name)];
+            for (budget, runs) in self.runs[i].iter().enumerate() {
+                let published = PUBLISHED.get(i).map(|row| row[budget] / PUBLISHED_BOUND);
+                cells.push(cell(&estimate(runs, |run| run.share), 3));
+                cells.push(Cell::maybe(published, 3));
+            }
+            table.push(cells);
+        }
+        table
     }
-    Ok(table)
+
+    /// Which of the two sets of webs is closer to the published figures.
+    fn explain(&self, usual: &[Vec<Vec<Run>>], facts: &Facts) -> String {
+        let config = EchoConfig::default();
+        let (pages, hosts) = (distance(usual), distance(&self.runs));
+        let closer = if hosts < pages { "with hosts" } else { "with single pages" };
+        format!(
+            "These webs differ in one thing: hosts and categories explain {OF_HOST} and \
+             {OF_CATEGORY} of the variance of ln(popularity) instead of {} and {}; no published figure \
+             says how much they explain. Of all clicks, the best sources' fifth of the pages has \
+             {:.3} (above: {:.3}) and the busiest hosts' fifth {:.3} (above: {:.3}). The mean distance \
+             of all shares from the published ones is {hosts:.3} here and {pages:.3} above: the \
+             published figures are closer to a web whose popularity lies {closer}.",
+            config.host_share,
+            config.category_share,
+            self.facts.best_sources.mean,
+            facts.best_sources.mean,
+            self.facts.busiest.mean,
+            facts.busiest.mean,
+        )
+    }
+}
+
+/// Mean absolute difference of the published algorithms' shares from the published ones.
+fn distance(runs: &[Vec<Vec<Run>>]) -> f64 {
+    let pairs = PUBLISHED.iter().zip(runs).flat_map(|(row, runs)| row.iter().zip(runs));
+    let off = |(published, runs): (&f64, &Vec<Run>)| {
+        (estimate(runs, |run| run.share).mean - published / PUBLISHED_BOUND).abs()
+    };
+    pairs.map(off).collect::<Moments>().mean()
 }
 
 fn results(runs: &[Vec<Vec<Run>>], others: &[(&str, &[Vec<Run>])], budget: usize) -> Table {
@@ -178,10 +209,10 @@ fn results(runs: &[Vec<Vec<Run>>], others: &[(&str, &[Vec<Run>])], budget: usize
         table.push([Cell::text(*name), profit, missing(), share, missing(), missing()]);
     }
     table.caption(
-        "The first six as published: profits of every source on its own, from the log of an engine \
-         that has every page. Pooled: sources learn from their host and hosts from all. Rhythm: new \
-         links by the hour of the week. Own log: only what was fetched can be clicked. Told: with \
-         the true profit, decay and new links of every source.",
+        "The first six as published: each source is estimated separately, from the log of a search \
+         engine that holds every page. Pooled: sources borrow from their host, hosts from all. \
+         Rhythm: new links by the hour of the week. Own log: only fetched pages can be clicked. \
+         Told: with the true profit, decay and new links of every source.",
     )
 }
 
@@ -195,12 +226,7 @@ fn chart(runs: &[Vec<Vec<Run>>]) -> BarChart {
     let mut chart = BarChart::new("Profit as a share of the bound", axis).groups(groups);
     for (i, name) in ALGORITHMS.iter().enumerate() {
         let bars = (0..BUDGETS.len()).flat_map(|budget| {
-            let share = estimate(&runs[i][budget], |run| run.share);
-            let ours = if share.half_width.is_nan() {
-                Bar::new(share.mean)
-            } else {
-                Bar::plus_minus(share.mean, share.half_width)
-            };
+            let ours = bar(&estimate(&runs[i][budget], |run| run.share));
             [ours, Bar::new(PUBLISHED[i][budget] / PUBLISHED_BOUND)]
         });
         chart.push(*name, bars);
@@ -216,7 +242,10 @@ fn split(runs: &[Vec<Vec<Run>>], others: &[(&str, &[Vec<Run>])]) -> Table {
         columns.push(Column::number("idle"));
         columns.push(Column::number("hardly visited"));
     }
-    let mut table = Table::new(columns).caption("Shares of the budget, and of the sources.");
+    let mut table = Table::new(columns).caption(
+        "Shares of the budget spent on sources, on new pages and not at all, and of sources hardly \
+         visited.",
+    );
     let named = ALGORITHMS.iter().copied().zip(runs.iter().map(Vec::as_slice));
     for (name, runs) in named.chain(others.iter().copied()) {
         let mut cells = vec![Cell::text(name)];
@@ -230,7 +259,7 @@ fn split(runs: &[Vec<Vec<Run>>], others: &[(&str, &[Vec<Run>])]) -> Table {
     table
 }
 
-/// Whether the order of the algorithms is the paper's, in a sentence.
+/// Whether the algorithms rank as published.
 fn order(runs: &[Vec<Vec<Run>>]) -> String {
     let mut swapped = Vec::new();
     for (budget, n) in BUDGETS.iter().enumerate() {
@@ -239,7 +268,7 @@ fn order(runs: &[Vec<Vec<Run>>]) -> String {
                 if PUBLISHED[a][budget] < PUBLISHED[b][budget] + PUBLISHED_TIE {
                     continue;
                 }
-                // Better by the paper by more than its rounding and noise.
+                // The paper has `a` ahead by more than its rounding and noise.
                 let lead: Estimate = runs[a][budget]
                     .iter()
                     .zip(&runs[b][budget])
@@ -255,12 +284,12 @@ fn order(runs: &[Vec<Vec<Run>>]) -> String {
         }
     }
     if swapped.is_empty() {
-        return "The order of the algorithms is the paper's at every budget.".to_owned();
+        return "The algorithms rank as published at every budget.".to_owned();
     }
-    format!("The order of the algorithms is the paper's but for this: {}.", swapped.join("; "))
+    format!("The algorithms rank as published, except: {}.", swapped.join("; "))
 }
 
-/// Where shares of the bound differ notably, in a sentence.
+/// Where shares of the bound differ notably from the published ones.
 fn differences(runs: &[Vec<Vec<Run>>]) -> String {
     let mut notable = Vec::new();
     for (i, name) in ALGORITHMS.iter().enumerate() {
@@ -273,29 +302,31 @@ fn differences(runs: &[Vec<Vec<Run>>]) -> String {
         }
     }
     if notable.is_empty() {
-        return format!("No share of the bound differs from the published by more than {NOTABLE}.");
+        return format!(
+            "No share of the bound differs from the published one by more than {NOTABLE}."
+        );
     }
     format!(
-        "Shares of the bound that differ from the published by more than {NOTABLE}: {}.",
+        "Shares of the bound that differ from the published ones by more than {NOTABLE}: {}.",
         notable.join(", ")
     )
 }
 
-/// What the webs are like, as far as it decides who earns how much.
+/// Properties of the webs that determine what algorithms can earn.
 struct Facts {
     /// New pages a second.
     pages_per_s: Estimate,
-    /// Share of all clicks on the hosts that publish most and make a fifth of all pages.
+    /// Share of all clicks on the busiest hosts that together have a fifth of the new pages.
     busiest: Estimate,
-    /// Rank correlation of a host's output with the clicks of its average page.
+    /// Rank correlation of a host's new pages with its clicks per page.
     host_correlation: Estimate,
-    /// Of the new pages, the share of clicks that could be had from the best fifth of sources' pages.
+    /// Share of all clicks on the best sources that together show a fifth of the new pages.
     best_sources: Estimate,
     /// Rank correlation of a page's clicks with the number of sources that show it.
     shown_correlation: Estimate,
 }
 
-/// A fifth: what N = 0.05 can fetch of the pages.
+/// Share of the new pages for which clicks are counted: about what N = 0.05 can fetch.
 const FIFTH: f64 = 0.2;
 
 impl Facts {
@@ -330,20 +361,21 @@ impl Facts {
     fn explain(&self) -> Vec<String> {
         vec![
             format!(
-                "There are {:.3} new pages a second, so N = 0.05 fetches a fifth of them at most, and \
-                 what an algorithm earns there is decided by which fifth. The hosts that publish most \
-                 and make a fifth of all pages have {:.3} of the clicks; the sources whose pages are \
-                 clicked most, taken until a fifth of all pages is reached, have {:.3}: the first is \
-                 about what an algorithm can earn that follows output alone (frequency), the second \
-                 what one can earn that knows every source's profit and pays nothing for visits.",
-                self.pages_per_s.mean, self.busiest, self.best_sources
+                "There are {:.3} new pages a second, so N = {} can fetch at most {:.2} of them. The \
+                 busiest hosts with a fifth of all new pages have {:.3} of the clicks: what an \
+                 algorithm can earn that follows output alone (frequency). The sources with most \
+                 clicks per page, up to a fifth of all new pages, have {:.3}: what one can earn that \
+                 knows every source's profit and pays nothing for visits.",
+                self.pages_per_s.mean,
+                BUDGETS[0],
+                (BUDGETS[0] / self.pages_per_s.mean).min(1.0),
+                self.busiest,
+                self.best_sources
             ),
             format!(
-                "A host's output and the clicks of its average page have a rank correlation of {:.2}. \
-                 BFS takes from every source what it shows, which is no more from a busy source than \
-                 from a quiet one, so it earns more than a random fifth just as far as quiet sources \
-                 have the better pages. A page's clicks and the number of sources that show it have a \
-                 rank correlation of {:.2}.",
+                "Rank correlations: {:.2} between a host's new pages and its clicks per page, {:.2} \
+                 between a page's clicks and the number of sources that show it. BFS takes as much from \
+                 a quiet source as from a busy one, so it gains where quiet sources have better pages.",
                 self.host_correlation, self.shown_correlation
             ),
         ]
@@ -358,7 +390,7 @@ fn new_pages(world: &World) -> impl Iterator<Item = u32> + '_ {
     (0..world.len() as u32).filter(is_new)
 }
 
-/// New pages and their clicks, of every host that has any.
+/// Number and clicks of new pages, for every host that has any.
 fn host_totals(world: &World) -> Vec<(f64, f64)> {
     let mut totals = vec![(0.0, 0.0); world.trace().hosts.len()];
     for page in new_pages(world) {
@@ -370,14 +402,14 @@ fn host_totals(world: &World) -> Vec<(f64, f64)> {
     totals
 }
 
-/// Share of clicks of the hosts with most pages that make a fifth of all.
+/// Share of clicks on the hosts with most pages, up to a fifth of all pages.
 fn busiest_share(hosts: &[(f64, f64)]) -> f64 {
     let mut hosts = hosts.to_vec();
     hosts.sort_by(|a, b| b.0.total_cmp(&a.0));
     share_until_a_fifth(&hosts)
 }
 
-/// Clicks of the first entries that make a fifth of the pages, as a share of all; the last in part.
+/// Share of clicks of the first entries up to a fifth of the pages; the last entry counts in part.
 fn share_until_a_fifth(entries: &[(f64, f64)]) -> f64 {
     let pages: f64 = entries.iter().map(|e| e.0).sum();
     let clicks: f64 = entries.iter().map(|e| e.1).sum();
@@ -390,7 +422,8 @@ fn share_until_a_fifth(entries: &[(f64, f64)]) -> f64 {
     had / clicks
 }
 
-/// Every page counts for the source of most clicks a page that shows it.
+/// Share of clicks on the best sources, up to a fifth of the pages. A page belongs to the source
+/// with most clicks per page among those that show it.
 fn best_sources_share(world: &World) -> f64 {
     let trace = world.trace();
     let mut totals = vec![(0.0, 0.0); trace.pages.len()];
@@ -431,9 +464,7 @@ mod tests {
 
     #[test]
     fn a_tiny_web_gives_every_table() {
-        let setup =
-            Setup { seed: 1, repeat: 2, scale: 0.02, data: None, trace: None, say: &|_: &str| {} };
-        let text = run(&setup).unwrap().to_text(200);
+        let text = run(&Setup::small(1, 2, 0.02)).unwrap().to_text(200);
         for name in ALGORITHMS.iter().chain(&["rhythm", "told", "hardly visited", "N = 0.05"]) {
             assert!(text.contains(name), "no {name} in {text}");
         }
@@ -446,5 +477,37 @@ mod tests {
         // The busiest hosts first: a fifth lies within the one of 70 pages.
         let share = busiest_share(&[(10.0, 5.0), (20.0, 4.0), (70.0, 1.0)]);
         assert!((share - 20.0 / 70.0 / 10.0).abs() < 1e-12, "{share}");
+    }
+
+    /// Runs of every algorithm at every budget, one web, with the shares that `of` gives.
+    fn runs(of: impl Fn(usize, usize) -> f64) -> Vec<Vec<Vec<Run>>> {
+        let budgets = |i| (0..BUDGETS.len()).map(|b| vec![Run::of_share(of(i, b))]).collect();
+        (0..ALGORITHMS.len()).map(budgets).collect()
+    }
+
+    #[test]
+    fn rank_and_differences_follow_the_figures() {
+        let same = runs(|i, budget| PUBLISHED[i][budget] / PUBLISHED_BOUND);
+        assert_eq!(order(&same), "The algorithms rank as published at every budget.");
+        assert!(differences(&same).starts_with("No share"));
+        let reversed = runs(|i, _| 0.9 - 0.1 * i as f64);
+        assert!(order(&reversed).contains("at N = 0.05 frequency beats echo-newpages"));
+        assert!(differences(&reversed).contains("frequency at 0.05 (+0.88)"));
+    }
+
+    #[test]
+    fn the_closer_web_is_named() {
+        let facts = || {
+            let one = Estimate { mean: 0.5, half_width: 0.1, n: 2 };
+            let [pages_per_s, busiest, host_correlation, best_sources, shown_correlation] =
+                [one; 5];
+            Facts { pages_per_s, busiest, host_correlation, best_sources, shown_correlation }
+        };
+        let (near, far) = (|| runs(|i, b| PUBLISHED[i][b] / PUBLISHED_BOUND), || runs(|_, _| 0.1));
+        let text = |hosts, usual: Vec<_>| {
+            ByHost { names: Vec::new(), runs: hosts, facts: facts() }.explain(&usual, &facts())
+        };
+        assert!(text(near(), far()).ends_with("lies with hosts."));
+        assert!(text(far(), near()).ends_with("lies with single pages."));
     }
 }

@@ -1,4 +1,4 @@
-//! Figure 9 of `[LOSS13]`: dynamic profit over windows of five hours, day and night, week and weekend.
+//! Figure 9 of `[LOSS13]`: dynamic profit over windows of five hours, by day and night, week and weekend.
 
 use rayon::prelude::*;
 use tidewatch_core::{Rate, Span, Time};
@@ -13,7 +13,7 @@ use crate::{LabError, World};
 /// T of the figure.
 const WINDOW: Span = Span::HOUR.times(5);
 const BUDGET: f64 = 0.1;
-/// Night, when little is published: from midnight to six.
+/// Night, when little is published: hours from midnight.
 const NIGHT: (f64, f64) = (0.0, 6.0);
 
 pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
@@ -50,13 +50,13 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         })
         .section("Day and night", |section| {
             section.table(table(&curves, setup.scale)).note(
-                "Night is from midnight to six. What an algorithm misses by day and fetches at night \
-                 counts for the night.",
+                "Night is from midnight to six. A page published by day and fetched at night counts \
+                 for the night.",
             );
         }))
 }
 
-/// Every page the moment a source shows it: BFS with an unlimited budget.
+/// Fetches of every page at the moment a source shows it: BFS with an unlimited budget.
 fn at_once(world: &World) -> Vec<FirstFetch> {
     let trace = world.trace();
     let mut known = vec![Time::NEVER; trace.pages.len()];
@@ -80,7 +80,7 @@ fn chart(curves: &[(&str, &[FirstFetch])], scale: f64, (from, until): (f64, f64)
     let axes = (Axis::seconds("time"), Axis::new("profit").unit("clicks/s").from_zero());
     let mut chart = Chart::new("Dynamic profit, window of five hours", axes.0, axes.1);
     for (name, fetches) in curves {
-        // Only this part, so that all points of the curve fall into it.
+        // Shift the window to zero, so that all points of the curve fall into it.
         let start = Time::from_seconds(from).unwrap_or(Time::ZERO);
         let part: Vec<FirstFetch> = fetches
             .iter()
@@ -136,7 +136,7 @@ fn table(curves: &[(&str, &[FirstFetch])], scale: f64) -> Table {
     table
 }
 
-/// Whether BFS catches up at night, as the paper saw.
+/// Whether BFS catches up at night, as in the paper.
 fn night(curves: &[(&str, &[FirstFetch])], scale: f64) -> String {
     let of = |name: &str, night: bool| {
         let fetches = curves.iter().find(|curve| curve.0 == name).map_or(&[][..], |curve| curve.1);
@@ -145,7 +145,7 @@ fn night(curves: &[(&str, &[FirstFetch])], scale: f64) -> String {
     let lead = |night: bool| of("echo-newpages", night) - of("bfs", night);
     let (day, at_night) = (lead(false), lead(true));
     let how = if at_night < 0.0 {
-        "at night BFS earns more, as the paper saw: it catches up on pages that the others have"
+        "as in the paper, BFS earns more at night"
     } else {
         "unlike in the paper, BFS does not overtake it at night"
     };
@@ -160,9 +160,7 @@ mod tests {
 
     #[test]
     fn a_tiny_web_gives_curves_and_the_bound_leads() {
-        let setup =
-            Setup { seed: 1, repeat: 2, scale: 0.02, data: None, trace: None, say: &|_: &str| {} };
-        let text = run(&setup).unwrap().to_text(200);
+        let text = run(&Setup::small(1, 2, 0.02)).unwrap().to_text(200);
         assert!(text.contains("upper bound") && text.contains("Day and night"), "{text}");
     }
 
@@ -176,5 +174,18 @@ mod tests {
         assert!((night - 1.0 / 30.0).abs() < 1e-12, "{night}");
         let day = mean(&fetches, 1.0, |hour, weekend| !weekend && !is_night(hour));
         assert!((day - 2.0 / 90.0).abs() < 1e-12, "{day}");
+    }
+
+    #[test]
+    fn the_verdict_follows_the_curves() {
+        let fetches = |day: f64, night: f64| {
+            let at = |hour: u64| Time::ZERO + Span::WEEK.times(2) + Span::HOUR.times(hour);
+            let fetch = |hour, profit| FirstFetch { at: at(hour), profit, weight: 1.0 };
+            [fetch(3, night), fetch(12, day)]
+        };
+        let (echo, slow, late) = (fetches(9e4, 5e4), fetches(5e4, 4e4), fetches(5e4, 9e4));
+        let text = |bfs: &[FirstFetch]| night(&[("echo-newpages", &echo), ("bfs", bfs)], 1.0);
+        assert!(text(&slow).contains("unlike in the paper"), "{}", text(&slow));
+        assert!(text(&late).contains("as in the paper, BFS earns more"), "{}", text(&late));
     }
 }

@@ -1,4 +1,4 @@
-//! Weighted coverage over time of every order of first fetches, between random and omniscient `[ON10]`.
+//! Weighted coverage over time of every frontier order, between random and omniscient `[ON10]`.
 
 use rayon::prelude::*;
 use tidewatch_core::{Rate, Span, Time};
@@ -11,13 +11,13 @@ use tidewatch_trace::Trace;
 use super::expected;
 use super::witness::{Spent, Witness};
 use crate::engine::{self, Measures, Settings, Start};
-use crate::experiment::Setup;
+use crate::experiment::{Setup, cell};
 use crate::generate::graph::{Config, generate_web};
 use crate::words::{Question, Words};
 use crate::{LabError, World, policies};
 
-/// Every order that fetches pages for the first time. The oracle comes last.
-pub(super) const ORDERS: [&str; 19] = [
+/// Every frontier order. The oracle comes last.
+const ORDERS: [&str; 19] = [
     "frontier-random",
     "frontier-bfs",
     "indegree",
@@ -38,8 +38,8 @@ pub(super) const ORDERS: [&str; 19] = [
     "classifier",
     "omniscient",
 ];
-/// Lines of the plot: the rest is in the table.
-pub(super) const DRAWN: [&str; 10] = [
+/// Lines of the plot; the table has all orders.
+const DRAWN: [&str; 10] = [
     "frontier-random",
     "frontier-bfs",
     "indegree",
@@ -53,18 +53,18 @@ pub(super) const DRAWN: [&str; 10] = [
 ];
 /// Fetches of the whole run, as a share of the pages.
 const FETCHES: f64 = 0.6;
-/// A host is fetched from once in so long: its largest ones cannot be fetched whole.
+/// Time between fetches of a host: the largest hosts cannot be fetched completely.
 const HOST_GAP: Span = Span::from_micros(10 * Span::MINUTE.as_micros());
-/// Times at which coverage is told, as shares of the run.
+/// Times at which coverage is tabled, as shares of the run.
 const MOMENTS: [f64; 4] = [0.1, 0.25, 0.5, 1.0];
 /// Points of a line in the plot.
 const POINTS: usize = 60;
 
-/// How one order did on one web.
+/// Result of one order on one web.
 pub(super) struct Run {
     /// Weight covered by each of [`POINTS`] times, as a share of all.
     pub(super) curve: Vec<f64>,
-    /// Clicks still to come at first fetches, as a share of all clicks after the start.
+    /// Clicks still to come at first fetches, as a share of all clicks.
     pub(super) clicks: Option<f64>,
     pub(super) spent: Spent,
     pub(super) wall_s: f64,
@@ -93,7 +93,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         .map(|&(seed, name)| {
             (setup.say)(&format!("{name}, seed {seed}"));
             let at = seeds.iter().position(|&s| s == seed).unwrap_or(0);
-            // The oracle of coverage looks at weights, which it does where there are no clicks.
+            // The oracle maximises weight only where the trace has no clicks.
             let world = &worlds[at][usize::from(name == "omniscient")];
             one(world, name, seed, FETCHES)
         })
@@ -104,17 +104,17 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         ORDERS.iter().enumerate().map(|(i, &name)| (name, of(i).collect())).collect();
     let report = Report::new("Coverage of a growing web, order by order")
         .lead(
-            "From a few seeds, with politeness: each order fetches six tenths as many pages as \
-             there are, while three tenths of them are born. Coverage is the share of all \
-             PageRank on pages fetched at least once; the oracle knows every page from its birth.",
+            "Each order starts from a few seeds and makes fetches for 60% of the pages, under \
+             politeness, while the web grows. Coverage is the share of all PageRank on pages \
+             fetched at least once; the oracle knows every page from its birth.",
         )
         .fact("pages", pages.to_string())
-        .fact("politeness", "one fetch a host in ten minutes")
+        .fact("politeness", "one fetch per host in ten minutes")
         .fact("repetitions", setup.repeat.to_string())
         .section("Weighted coverage", |section| {
             section.table(table(&curves)).chart(chart(&curves)).note(
-                "Ten percent of fetches go back to sources for new links, the same for all orders \
-                 but spawning-rate (30%) and opic-refresh, which decides by cash.",
+                "All orders spend 10% of fetches on source visits, except spawning-rate (30%) and \
+                 opic-refresh, which decides by cash.",
             );
         });
     (setup.say)("expected clicks");
@@ -140,7 +140,7 @@ fn worlds(setup: &Setup<'_>, seed: u64) -> Result<[World; 2], LabError> {
     Ok([World::new(trace)?.with_words(words), World::new(blind)?])
 }
 
-/// Weights become PageRank on all links that ever are, with mean 1.
+/// Sets weights to PageRank over all links of the trace, with mean 1.
 pub(super) fn weigh_by_pagerank(trace: &mut Trace) -> Result<(), LabError> {
     let links: Vec<(u32, u32)> = trace.links.iter().map(|l| (l.source, l.page)).collect();
     let n = trace.pages.len();
@@ -152,7 +152,7 @@ pub(super) fn weigh_by_pagerank(trace: &mut Trace) -> Result<(), LabError> {
     Ok(())
 }
 
-/// A cold start that fetches `share` of the pages in the time of the trace.
+/// Runs a policy from a cold start with a budget of `share` of the pages.
 pub(super) fn one(world: &World, name: &str, seed: u64, share: f64) -> Result<Run, LabError> {
     let contestant = policies::find(name)?;
     let settings = Settings { reveal: contestant.is_oracle(), ..from_nothing(world, share) };
@@ -165,14 +165,14 @@ pub(super) fn one(world: &World, name: &str, seed: u64, share: f64) -> Result<Ru
     Ok(Run { spent: witness.spent(), wall_s, ..judge(world, &measures) })
 }
 
-/// The conditions of a cold start that fetches `share` of the pages in the time of the trace.
+/// Settings of a cold start whose budget is `share` of the pages over the trace.
 pub(super) fn from_nothing(world: &World, share: f64) -> Settings {
     let budget = share * world.len() as f64 / world.trace().duration.seconds();
     let budget = Rate::per_second(budget).unwrap_or(Rate::ZERO);
     Settings { start: Start::Cold, ..Settings::new(budget) }
 }
 
-/// Every host may be fetched from once in `gap`.
+/// Limits every host to one fetch per `gap`.
 pub(super) fn be_polite(trace: &mut Trace, gap: Span) {
     let rate = Rate::per_second(1.0 / gap.seconds());
     trace.hosts.iter_mut().for_each(|host| host.max_rate = rate);
@@ -213,17 +213,15 @@ fn table(curves: &[(&str, Vec<&Run>)]) -> Table {
     columns.push(Column::number("clicks").unit("% of all").highest());
     columns.push(Column::number("time").unit("s"));
     let mut table = Table::new(columns).caption(
-        "Coverage at shares of the run, its mean over the run (area), and the clicks still to \
-         come on pages when they were first fetched.",
+        "Coverage at shares of the run, mean coverage over the run (area), and clicks after first \
+         fetches.",
     );
     for (name, runs) in curves {
         let mut cells = vec![Cell::text(*name)];
         for moment in MOMENTS {
-            let at = estimate(runs, |run| 100.0 * run.at(moment));
-            cells.push(Cell::plus_minus(at.mean, at.half_width, 1));
+            cells.push(cell(&estimate(runs, |run| 100.0 * run.at(moment)), 1));
         }
-        let area = estimate(runs, |run| 100.0 * run.area());
-        cells.push(Cell::plus_minus(area.mean, area.half_width, 1));
+        cells.push(cell(&estimate(runs, |run| 100.0 * run.area()), 1));
         let has_clicks = runs.iter().all(|run| run.clicks.is_some());
         let clicks = estimate(runs, |run| 100.0 * run.clicks.unwrap_or(f64::NAN)).mean;
         cells.push(Cell::maybe(has_clicks.then_some(clicks), 1));
@@ -253,9 +251,7 @@ mod tests {
 
     #[test]
     fn every_order_lies_between_random_and_omniscient() {
-        let setup =
-            Setup { seed: 1, repeat: 2, scale: 0.04, data: None, trace: None, say: &|_| {} };
-        let worlds = worlds(&setup, 1).unwrap();
+        let worlds = worlds(&Setup::small(1, 2, 0.04), 1).unwrap();
         let area = |name: &str| {
             let world = &worlds[usize::from(name == "omniscient")];
             one(world, name, 1, FETCHES).unwrap().area()

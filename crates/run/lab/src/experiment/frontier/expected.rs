@@ -1,5 +1,5 @@
-//! Are expected clicks what pages then get? Orders of the frontier are asked while they crawl
-//! ([`ExpectsClicks`]), and the truth answers.
+//! Calibration of expected clicks: what frontier orders expect of a page when they choose it
+//! ([`ExpectsClicks`]), against the clicks it then gets.
 
 use rayon::prelude::*;
 use tidewatch_core::{Event, PageKey, Time};
@@ -14,22 +14,30 @@ use super::coverage::from_nothing;
 use crate::engine;
 use crate::{LabError, World};
 
-/// Groups of pages by what was expected of them.
+/// Groups of pages by expected clicks.
 const GROUPS: usize = 10;
+/// A group is off beyond this many standard errors: chance does that to one in twenty.
+const NOTABLE: f64 = 2.0;
 /// Fetches of the run, as a share of the pages.
 const FETCHES: f64 = 0.9;
 
-/// Pages of which about the same was expected.
+/// Pages with similar expected clicks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) pages: usize,
     pub(super) expected: f64,
     pub(super) found: f64,
-    /// Standard error of the difference: of what was expected, and of the mean of what was found.
+    /// Standard error of `found − expected`.
     pub(super) sd: f64,
 }
 
-/// A policy that is asked about every page that it is about to fetch for the first time.
+impl Group {
+    fn off_by(&self) -> f64 {
+        (self.found - self.expected) / self.sd
+    }
+}
+
+/// Records what the policy expects of every page before its first fetch.
 struct Asked<O> {
     inner: Ranked<O>,
     keys: Vec<PageKey>,
@@ -65,7 +73,7 @@ impl<O: Order> Policy for Asked<O> {
     }
 }
 
-/// Crawls `world` from its seeds by an order; what was expected beside what came.
+/// Crawls `world` from its seeds by `order` and compares expected with actual clicks.
 pub(super) fn ask(world: &World, order: impl Order, seed: u64) -> Result<Vec<Group>, LabError> {
     let mut policy = Asked::new(order, seed);
     engine::run(world, &mut policy, &from_nothing(world, FETCHES))?;
@@ -90,12 +98,12 @@ fn group(pairs: &[(Expected, f64)]) -> Group {
         pairs.iter().map(|(expected, _)| of(expected)).sum::<f64>() / pairs.len() as f64
     };
     let found: Moments = pairs.iter().map(|pair| pair.1).collect();
-    // Pages of a group were judged by few fits, so their errors are taken to be one and the same.
+    // Few fits judged the pages of a group, so their errors are taken as fully correlated.
     let sd = mean(|e| e.sd).hypot((found.variance() / pairs.len() as f64).sqrt());
     Group { pages: pairs.len(), expected: mean(|e| e.clicks), found: found.mean(), sd }
 }
 
-/// A named order, asked.
+/// Runs one order.
 type Ask = fn(&World, u64) -> Result<Vec<Group>, LabError>;
 
 const ORDERS: [(&str, Ask); 3] = [
@@ -104,10 +112,10 @@ const ORDERS: [(&str, Ask); 3] = [
     ("ml", |world, seed| ask(world, Learned::new(Learner::Tree), seed)),
 ];
 
-/// A name, and what was expected and found by it.
+/// The groups of a named order.
 pub(super) type Answers = (&'static str, Vec<Group>);
 
-/// What three orders expect of pages of `world`, and what comes.
+/// Runs every order on `world`.
 pub(super) fn ask_all(world: &World, seed: u64) -> Result<Vec<Answers>, LabError> {
     ORDERS.par_iter().map(|(name, ask)| Ok((*name, ask(world, seed)?))).collect()
 }
@@ -123,11 +131,9 @@ pub(super) fn show(section: &mut Section, asked: &[Answers]) {
         Column::number("off by").unit("standard errors"),
     ])
     .caption(
-        "Clicks of pages in the two days after their first fetch, beside what the order expected \
-         when it chose them; tenths of pages by what was expected. Clicks of pages fetched \
-         earlier are all that it had to learn from. ml grows its tree anew as it learns, and rw-eg \
-         walks from more and more clicks, so that the same score means something else later, and \
-         their expectations lag behind.",
+        "Clicks of pages in the two days after their first fetch, against what the order expected \
+         when it chose them; tenths of pages by expected clicks. Orders learn only from the clicks \
+         of pages fetched earlier. The scores of ml and rw-eg change meaning as they learn.",
     );
     for (name, groups) in asked {
         for group in groups {
@@ -137,11 +143,20 @@ pub(super) fn show(section: &mut Section, asked: &[Answers]) {
                 Cell::number(group.expected, 3),
                 Cell::number(group.sd, 3),
                 Cell::number(group.found, 3),
-                Cell::number((group.found - group.expected) / group.sd, 1),
+                Cell::number(group.off_by(), 1),
             ]);
         }
     }
-    section.table(table);
+    section.table(table).paragraph(verdict(asked));
+}
+
+fn verdict(asked: &[Answers]) -> String {
+    let count = |(name, groups): &Answers| {
+        let off = groups.iter().filter(|group| group.off_by().abs() > NOTABLE).count();
+        format!("{name} {off} of {}", groups.len())
+    };
+    let counts: Vec<String> = asked.iter().map(count).collect();
+    format!("Groups off by more than {NOTABLE} standard errors: {}.", counts.join(", "))
 }
 
 #[cfg(test)]
@@ -153,19 +168,24 @@ mod tests {
     const OFF: f64 = 4.5;
 
     #[test]
+    fn groups_that_are_off_are_counted() {
+        let group = |found| Group { pages: 9, expected: 1.0, found, sd: 0.1 };
+        let text = verdict(&[("a", vec![group(1.1), group(0.9)]), ("b", vec![group(1.5)])]);
+        assert!(text.ends_with("a 0 of 2, b 1 of 1."), "{text}");
+    }
+
+    #[test]
     fn expectations_come_true() {
         let config = Config { scale: 0.1, ..Config::wikipedia() };
         let world = World::new(generate_web(&config, 5).generated.trace).unwrap();
         for (name, ask) in ORDERS {
             let groups = ask(&world, 5).unwrap();
             assert_eq!(groups.len(), GROUPS, "{name}");
-            // A tree grown anew, and a walk from more and more clicks, give scores another meaning by
-            // and by; counts of links keep theirs.
+            // The scores of the other orders change meaning as they learn; link counts do not.
             for group in groups.iter().filter(|_| name == "indegree") {
-                let off = (group.found - group.expected) / group.sd;
-                assert!(off.abs() < OFF, "{name}: {group:?}");
+                assert!(group.off_by().abs() < OFF, "{name}: {group:?}");
             }
-            // And they tell pages apart: what was to get most got more than what was to get least.
+            // Expectations rank pages: the top tenth got more clicks than the bottom tenth.
             let (first, last) = (groups[0], groups[GROUPS - 1]);
             assert!(last.expected > first.expected && last.found > first.found, "{name}");
         }

@@ -1,4 +1,4 @@
-//! Search impact of the frontier's first percents, for every method `[TTKN15, figs. 3–8]`.
+//! Search impact of the first 1 to 10% of the frontier by method `[TTKN15, figs. 3–8]`.
 
 use rayon::prelude::*;
 use tidewatch_graph::walk::ALPHA;
@@ -7,16 +7,16 @@ use tidewatch_policy::frontier::calibrate::{Isotonic, LogLinear};
 use tidewatch_policy::frontier::tune::share_of_ideal;
 use tidewatch_report::{Axis, Cell, Chart, Column, Point, Report, Section, Series, Table};
 
-use super::methods::{self, BASELINES, METHODS, OMEGAS, RW_EG};
+use super::methods::{self, BASELINES, CONTENDERS, METHODS, ML, OMEGAS, RANDOM, RW, RW_EG};
 use super::setting::{Kind, Setting};
 use super::told::{self, Halves};
 use crate::LabError;
-use crate::experiment::Setup;
+use crate::experiment::{Setup, against, cell, signed};
 use crate::generate::graph::Config;
 
 /// Shares of the frontier that are chosen.
 const SHARES: [f64; 4] = [0.01, 0.02, 0.05, 0.1];
-/// Groups by expected clicks in the check of the calibration.
+/// Groups of test pages by expected clicks, to check the calibration.
 const GROUPS: usize = 5;
 
 /// One of the paper's two corpora.
@@ -26,11 +26,9 @@ struct Corpus {
     /// β and the shares on which ω is tuned, as in the paper.
     beta: f64,
     tuned_at: [f64; 2],
-    /// The share at which methods are compared.
+    /// Index into [`SHARES`] at which methods are compared.
     judged_at: usize,
-    findings: &'static str,
-    /// Where ours differ, and why.
-    why: &'static str,
+    published: &'static str,
 }
 
 const CORPORA: [Corpus; 2] = [
@@ -40,17 +38,9 @@ const CORPORA: [Corpus; 2] = [
         beta: 1.0,
         tuned_at: [0.05, 0.1],
         judged_at: 3,
-        findings: "Published: Random reaches about 20% of the ideal, Q-Overlap and Q-Hybrid lead \
-                   below 5% of the frontier and then dry up, RW-EG leads above 6% with 60–70%; \
-                   best ω 0.1 for clicks and 0.2 for views; ML beats both walks.",
-        why: "Found too: the level of Random, the early lead of Q-*, the gain of clicks over links \
-              alone, ML ahead of all. Not found: the level of RW-EG and its gain over RW. A page born \
-              here has one or two known links, each from a page that is clicked or not, and hardly \
-              more can be told of it: RW, which weighs them, is ahead of the row linked, which only \
-              asks whether one is clicked, and far below the row informed. \
-              The table below shows what virtual links add to that: of pages with a clicked \
-              predecessor those that they favour are clicked less, because they favour what hubs \
-              announce. Tuning therefore does without them.",
+        published: "Published: Random reaches about 20% of the ideal, Q-Overlap and Q-Hybrid lead \
+                    below 5% of the frontier, RW-EG leads above 6% with 60–70%; best ω 0.1 for \
+                    clicks and 0.2 for views; ML beats both walks.",
     },
     Corpus {
         name: "skewed web",
@@ -58,21 +48,13 @@ const CORPORA: [Corpus; 2] = [
         beta: 0.0,
         tuned_at: [0.01, 0.02],
         judged_at: 1,
-        findings: "Published (up to 2% of the frontier): Random finds nearly nothing, Q-* lead \
-                   only in the first 0.2%, RW-EG reaches 60–70% and leads the best baseline by \
-                   5–10%; best ω 0.9 for clicks and 0.8 for views; ML does not beat the walks.",
-        why: "Found too: Random near zero, walks ahead of every baseline, by more than published, ω \
-              near the published one, ML no better than the walks. Not found: the level, and a gain \
-              of RW-EG over RW beyond the spread between seeds. The table below says why: half of \
-              the clicks lie on pages without a clicked predecessor, which no walk can find, and the \
-              others on a few percent of the frontier, among which links do not tell apart the fifth \
-              that is clicked. The row linked takes \
-              them all within 5%, and there the walks are level with it; before that they are ahead. \
-              Virtual links tell nearly nothing besides: the halves that they make are clicked alike.",
+        published: "Published (up to 2% of the frontier): Random finds nearly nothing, Q-* lead \
+                    only in the first 0.2%, RW-EG reaches 60–70% and leads the best baseline by \
+                    5–10%; best ω 0.9 for clicks and 0.8 for views; ML does not beat the walks.",
     },
 ];
 
-/// What one seed gave, for one kind of impact.
+/// Results of one seed for one kind of impact.
 struct Run {
     /// Share of the ideal by method and share of the frontier.
     shares: Vec<[f64; SHARES.len()]>,
@@ -100,13 +82,12 @@ struct Group {
 pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> {
     let mut report = Report::new("Search impact of pages never fetched before")
         .lead(
-            "Share of the clicks and views of the best possible choice that each method's choice \
-             of the frontier gets. Pages of the start are fetched and their clicks are known; \
-             pages born later that they link to are the frontier. ω and the learned methods saw \
-             65% of the frontier; all figures are of the other 35%. The last two rows are no methods. \
-             linked takes pages that a page with impact links to, in random order: what the plainest \
-             use of links gets. informed knows which pages will have impact at all, but not how much: \
-             what no walk on links can pass, since links do not tell it.",
+            "Clicks and views of the pages that each method chooses from the frontier, as a share of \
+             the best possible choice. Pages present at the start are fetched and their clicks are \
+             known; later pages that they link to are the frontier. ω is tuned and the learned \
+             methods are trained on 65% of the frontier; all figures are for the other 35%. The last \
+             two rows are references, not methods: linked takes pages that a page with impact links \
+             to, in random order; informed takes the pages that will have any impact, in random order.",
         )
         .fact("repetitions", setup.repeat.to_string());
     for corpus in &CORPORA {
@@ -177,7 +158,7 @@ fn quality(setting: &Setting, scores: &[f64], pagerank: &[f64], corpus: &Corpus)
 
 /// Expected against found clicks on the test frontier, by groups of rising expectation.
 fn calibrate(setting: &Setting, scores: &[f64], kind: Kind) -> (Vec<Group>, Option<(f64, f64)>) {
-    // What links brought, in units of what every page has without any.
+    // The score above the minimum that every page has, in units of that minimum.
     let excess = |score: f64| score * scores.len() as f64 / (1.0 - ALPHA) - 1.0;
     let pair = |&node: &u32| (excess(scores[node as usize]), setting.impact(kind)[node as usize]);
     let known: Vec<(f64, f64)> = setting.training.iter().map(pair).collect();
@@ -206,18 +187,19 @@ fn calibrate(setting: &Setting, scores: &[f64], kind: Kind) -> (Vec<Group>, Opti
 }
 
 fn show(section: &mut Section, corpus: &Corpus, runs: &[[Run; 2]]) {
-    section.paragraph(corpus.findings);
+    section.paragraph(corpus.published);
     for (i, kind) in Kind::BOTH.iter().enumerate() {
         section.table(shares_table(corpus, runs, i, *kind));
     }
-    section.paragraph(verdict(corpus, runs)).paragraph(corpus.why);
+    section.paragraph(verdict(corpus, runs)).paragraph(findings(corpus, runs));
     section.table(told::table(|pick| of(runs, |run| pick(&run[0].told))));
+    section.paragraph(told_by_links(runs));
     section.chart(shares_chart(runs)).table(quality_table(corpus, runs));
     section.chart(omega_chart(corpus, runs)).table(calibration_table(runs));
     let steps = of(runs, |run| f64::from(run[0].steps)).mean;
     let residual = runs.iter().map(|run| run[0].residual).fold(0.0, f64::max);
     section.note(format!(
-        "RW-EG was solved in {steps:.0} steps on average, to a residual of {residual:.1e} at most."
+        "RW-EG took {steps:.0} steps on average; the largest residual is {residual:.1e}."
     ));
 }
 
@@ -241,8 +223,7 @@ fn shares_table(corpus: &Corpus, runs: &[[Run; 2]], i: usize, kind: Kind) -> Tab
     for (m, name) in METHODS.iter().enumerate() {
         let mut cells = vec![Cell::text(*name)];
         for s in 0..SHARES.len() {
-            let share = of(runs, |run| 100.0 * run[i].shares[m][s]);
-            cells.push(Cell::plus_minus(share.mean, share.half_width, 1));
+            cells.push(cell(&of(runs, |run| 100.0 * run[i].shares[m][s]), 1));
         }
         table.push(cells);
     }
@@ -257,16 +238,55 @@ fn verdict(corpus: &Corpus, runs: &[[Run; 2]]) -> String {
         let best = BASELINES.max_by(|&a, &b| mean(a).total_cmp(&mean(b))).unwrap_or(0);
         let lead = of(runs, |run| 100.0 * (run[i].shares[RW_EG][at] - run[i].shares[best][at]));
         format!(
-            "RW-EG reaches {:.1}% of the ideal {} impact, {:+.1} ± {:.1} points against the best \
-             baseline, {}",
+            "RW-EG reaches {:.1}% of the ideal {} impact and is {} the best baseline, {} ({} points)",
             mean(RW_EG),
             Kind::BOTH[i].name(),
-            lead.mean,
-            lead.half_width,
+            against(&lead),
             METHODS[best],
+            signed(&lead, 1),
         )
     };
     format!("At {:.0}% of the frontier, {}; {}.", SHARES[at] * 100.0, one(0), one(1))
+}
+
+/// The other published claims, for clicks.
+fn findings(corpus: &Corpus, runs: &[[Run; 2]]) -> String {
+    let at = corpus.judged_at;
+    let mean = |m: usize, s: usize| of(runs, |run| 100.0 * run[0].shares[m][s]).mean;
+    let leader = |s: usize| {
+        let best = CONTENDERS.max_by(|&a, &b| mean(a, s).total_cmp(&mean(b, s))).unwrap_or(0);
+        format!("{} at {:.0}%", METHODS[best], 100.0 * SHARES[s])
+    };
+    let compared = |a: usize, b: usize| {
+        let lead = of(runs, |run| 100.0 * (run[0].shares[a][at] - run[0].shares[b][at]));
+        format!("{} is {} {} ({} points)", METHODS[a], against(&lead), METHODS[b], signed(&lead, 1))
+    };
+    let walk = if mean(RW, at) > mean(RW_EG, at) { RW } else { RW_EG };
+    let leaders: Vec<String> = (0..SHARES.len()).map(leader).collect();
+    format!(
+        "For clicks, random reaches {:.1}% of the ideal at {:.0}% of the frontier; {}; {}. The \
+         leading method is {}. The mean tuned ω is {:.2} for clicks and {:.2} for views.",
+        mean(RANDOM, at),
+        100.0 * SHARES[at],
+        compared(RW_EG, RW),
+        compared(ML, walk),
+        leaders.join(", "),
+        of(runs, |run| run[0].omega).mean,
+        of(runs, |run| run[1].omega).mean,
+    )
+}
+
+/// Which clicks links can point at, and whether virtual links add to that.
+fn told_by_links(runs: &[[Run; 2]]) -> String {
+    let unseen = of(runs, |run| run[0].told[0].iter().map(|half| half.impact).sum());
+    let lead = of(runs, |run| run[0].told[1][1].mean - run[0].told[1][0].mean);
+    format!(
+        "{:.0}% of the clicks fall on pages without a clicked predecessor. Among pages with one, \
+         the upper half by virtual links is {} the lower half ({} clicks a page).",
+        100.0 * unseen.mean,
+        against(&lead),
+        signed(&lead, 2),
+    )
 }
 
 fn shares_chart(runs: &[[Run; 2]]) -> Chart {
@@ -295,11 +315,7 @@ fn quality_table(corpus: &Corpus, runs: &[[Run; 2]]) -> Table {
     for (m, name) in METHODS.iter().enumerate() {
         let [through, rank] =
             [of(runs, |run| run[0].quality[m].0), of(runs, |run| run[0].quality[m].1)];
-        table.push([
-            Cell::text(*name),
-            Cell::plus_minus(through.mean, through.half_width, 3),
-            Cell::plus_minus(rank.mean, rank.half_width, 2),
-        ]);
+        table.push([Cell::text(*name), cell(&through, 3), cell(&rank, 2)]);
     }
     table
 }
@@ -344,8 +360,8 @@ fn calibration_table(runs: &[[Run; 2]]) -> Table {
     let law = |pick: fn((f64, f64)) -> f64| of(runs, |run| run[0].law.map_or(f64::NAN, pick)).mean;
     table.caption(format!(
         "RW-EG's score as expected clicks in a week: isotonic regression on the training frontier, \
-         judged on the rest. A Poisson regression finds clicks ∝ (what links brought)^{:.2}, with \
-         {:.0} times the variance of a Poisson count.",
+         judged on the rest. Poisson regression: clicks ∝ (score above the minimum)^{:.2}, with \
+         overdispersion {:.0}.",
         law(|l| l.1),
         law(|l| l.0),
     ))
@@ -357,19 +373,51 @@ mod tests {
 
     #[test]
     fn a_tiny_run_keeps_the_plain_truths() {
-        let setup =
-            Setup { seed: 1, repeat: 2, scale: 0.08, data: None, trace: None, say: &|_| {} };
+        let setup = Setup::small(1, 2, 0.08);
         for corpus in &CORPORA {
             let [clicks, views] = one_web(&setup, corpus, 1).unwrap();
             for run in [&clicks, &views] {
                 assert!(run.shares.iter().flatten().all(|s| (0.0..=1.0).contains(s)));
                 assert!(run.residual < 1e-10);
             }
-            // Ordering by what is known of clicks beats chance even on a small web.
+            // Known clicks beat chance even on a small web.
             let at = SHARES.len() - 1;
             assert!(clicks.shares[RW_EG][at] > clicks.shares[0][at]);
         }
         let text = run(&setup).unwrap().to_text(100);
         assert!(text.contains("rw-eg") && text.contains("Skewed web"), "{text}");
+    }
+
+    /// Runs in which RW-EG reaches `rw_eg` and everything else a half, give or take `noise`.
+    fn runs(rw_eg: f64, noise: f64) -> Vec<[Run; 2]> {
+        let one = |sign: f64| {
+            let mut shares = vec![[0.5; SHARES.len()]; METHODS.len()];
+            shares[RW_EG] = [rw_eg + sign * noise; SHARES.len()];
+            let mut told = Halves::default();
+            told[1][1].mean = rw_eg - 0.5 + sign * noise;
+            let (quality, by_omega, calibration) = (Vec::new(), Vec::new(), Vec::new());
+            let (omega, steps, residual, law) = (0.5, 1, 0.0, None);
+            Run { shares, quality, omega, by_omega, steps, residual, told, calibration, law }
+        };
+        [-1.0, 0.0, 1.0].map(|sign| [one(sign), one(sign)]).into()
+    }
+
+    #[test]
+    fn findings_follow_the_figures() {
+        let text = |rw_eg, noise| {
+            let runs = runs(rw_eg, noise);
+            let of_corpus = |f: fn(&Corpus, &[[Run; 2]]) -> String| f(&CORPORA[0], &runs);
+            [of_corpus(verdict), of_corpus(findings), told_by_links(&runs)].join("\n")
+        };
+        let better = text(0.7, 0.01);
+        assert_eq!(better.matches("ahead of").count(), 4, "{better}");
+        assert!(
+            better.contains("rw-eg at 1%") && better.contains("ml is behind rw-eg"),
+            "{better}"
+        );
+        let worse = text(0.3, 0.01);
+        assert_eq!(worse.matches("behind").count(), 4, "{worse}");
+        let unclear = text(0.51, 0.2);
+        assert_eq!(unclear.matches("not distinguishable from").count(), 5, "{unclear}");
     }
 }

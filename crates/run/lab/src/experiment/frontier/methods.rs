@@ -1,4 +1,4 @@
-//! Every way to order the frontier in the static setting, as one score a node.
+//! Every way to order the frontier in the static setting, as one score per node.
 
 use tidewatch_graph::GraphError;
 use tidewatch_graph::walk::{ALPHA, ImpactWalk, Stop, opic, pagerank};
@@ -25,21 +25,26 @@ pub(super) const METHODS: [&str; 12] = [
 ];
 /// Those before the walks: what the paper compares with.
 pub(super) const BASELINES: std::ops::Range<usize> = 0..6;
+/// All but the last two rows, which are references.
+pub(super) const CONTENDERS: std::ops::Range<usize> = 0..10;
+pub(super) const RANDOM: usize = 0;
+pub(super) const RW: usize = 6;
 pub(super) const RW_EG: usize = 7;
+pub(super) const ML: usize = 8;
 
-/// Shares of real links that are tried.
+/// Candidate values of ω, the share of real links.
 pub(super) const OMEGAS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 const RESAMPLES: u32 = 20;
-/// Visits a page for the on-line computation of importance.
+/// Visits per page for the on-line computation of importance.
 const OPIC_ROUNDS: u32 = 5;
 
-/// Scores of every method, and how the tuned one was tuned.
+/// Scores of every method, and the tuning of ω.
 pub(super) struct Scored {
     /// By method, then by node.
     pub(super) scores: Vec<Vec<f64>>,
     pub(super) pagerank: Vec<f64>,
     pub(super) omega: f64,
-    /// Share of the ideal that the 0.632+ bootstrap expects at each ω.
+    /// Expected share of the ideal at each ω, by the 0.632+ bootstrap.
     pub(super) by_omega: Vec<f64>,
     /// Scores by virtual links alone, ω = 0.
     pub(super) by_virtual: Vec<f64>,
@@ -106,9 +111,9 @@ pub(super) fn score(
     })
 }
 
-/// Nodes of which something is true, in random order, before the others: what the answer to one
-/// question is worth. Two such rows enclose what links can tell: whether a predecessor has impact
-/// (all that is known beforehand), and whether the page itself will have any.
+/// Scores that put the nodes with `is_first` before the others, each group in random order. Two
+/// such rows serve as references: nodes with a predecessor that has impact, and nodes that will
+/// have impact themselves.
 fn in_lots(nodes: u32, seed: u64, is_first: impl Fn(u32) -> bool) -> Vec<f64> {
     let lot = |node: u32| Draws::of(seed, "frontier.lots", node.into()).uniform();
     (0..nodes).map(|node| f64::from(u8::from(is_first(node))) + lot(node) / 2.0).collect()
@@ -116,7 +121,7 @@ fn in_lots(nodes: u32, seed: u64, is_first: impl Fn(u32) -> bool) -> Vec<f64> {
 
 /// Both learners, with all scores but the random one as features.
 fn learned(setting: &Setting, kind: Kind, scores: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
-    // Scores span orders of magnitude; a tree does not mind, a linear model does.
+    // Scores span orders of magnitude, which a linear model cannot handle.
     let row = |node: usize| -> Vec<f64> { scores.iter().map(|s| (s[node] + 1e-12).ln()).collect() };
     let mut examples = Examples::new(scores.len());
     let mut on_line = OnLine::new(scores.len());
@@ -127,7 +132,7 @@ fn learned(setting: &Setting, kind: Kind, scores: &[Vec<f64>]) -> (Vec<f64>, Vec
     }
     let tree = Tree::fit(&examples, TreeSettings::default());
     let all = 0..setting.graph.len();
-    // Within a leaf the walk decides, by less than leaves differ.
+    // Ties within a leaf are broken by the walk's score.
     let walk = &scores[scores.len() - 1];
     let by_tree = all.clone().map(|node| tree.predict(&row(node)) + 1e-6 * walk[node]).collect();
     (by_tree, all.map(|node| on_line.predict(&row(node))).collect())

@@ -1,4 +1,4 @@
-//! Which page never seen first: the orders of the frontier, on generated and on real webs.
+//! Frontier orders on generated and real webs.
 
 pub(super) mod coverage;
 mod expected;

@@ -1,4 +1,4 @@
-//! The static setting of `[TTKN15]`: pages fetched, the pages they link to, and what became of both.
+//! The static setting of `[TTKN15]`: fetched pages, the frontier pages they link to, and the impact of both.
 
 use tidewatch_core::{Asked, Span, Time};
 use tidewatch_graph::Graph;
@@ -9,9 +9,9 @@ use tidewatch_trace::{Count, Trace};
 use crate::LabError;
 use crate::generate::graph::{Config, GraphWeb, generate_web};
 
-/// Share of the frontier that tuning and learning may look at `[TTKN15, §5]`.
+/// Share of the frontier used for tuning and training `[TTKN15, §5]`.
 const TRAINING: f64 = 0.65;
-/// Impact of a frontier page is what it gets in this time after its birth.
+/// Impact of a frontier page is counted over this time after its birth.
 const WATCHED: Span = Span::WEEK;
 
 /// What counts as impact.
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// Pages of the start are fetched, pages born later that they link to are the frontier.
+/// Pages present at the start are fetched; later pages that they link to are the frontier.
 pub(super) struct Setting {
     pub(super) graph: Graph,
     pub(super) is_frontier: Vec<bool>,
@@ -40,7 +40,7 @@ pub(super) struct Setting {
     views: Vec<f64>,
     urls: Vec<Box<str>>,
     needs: Needs,
-    /// Frontier nodes that may be learned from, and those that judge.
+    /// Frontier nodes for training and for testing.
     pub(super) training: Vec<u32>,
     pub(super) test: Vec<u32>,
 }
@@ -95,7 +95,7 @@ impl Setting {
         }
     }
 
-    /// The same with the frontier's impact hidden: what a method may look at.
+    /// Impact with the frontier's hidden: what a method may use.
     pub(super) fn known_impact(&self, kind: Kind) -> Vec<f64> {
         let hide = |(&impact, &is_frontier): (&f64, &bool)| if is_frontier { 0.0 } else { impact };
         self.impact(kind).iter().zip(&self.is_frontier).map(hide).collect()
@@ -106,14 +106,14 @@ impl Setting {
         self.graph.r#in.of(node).iter().any(|&from| impact[from as usize] > 0.0)
     }
 
-    /// Overlap of every page with what users ask, by its URL.
+    /// Query overlap of every page, by its URL.
     pub(super) fn overlap(&self) -> Vec<f64> {
         self.urls.iter().map(|url| self.needs.overlap_of(url, "")).collect()
     }
 }
 
-/// Clicks or views of each node: of old pages all until the end of the trace, of young ones
-/// those of the first week.
+/// Clicks or views of each node: over the whole trace for old pages, over the first week for new
+/// ones.
 fn impact(trace: &Trace, rows: Option<&Vec<Count>>, node: &[u32], nodes: usize) -> Vec<f64> {
     let end = Time::ZERO + trace.duration;
     let mut totals = vec![0.0; nodes];

@@ -1,14 +1,14 @@
-//! What links tell of the frontier: predecessors with impact, and pages that share a predecessor.
-//!
-//! RW sees the former. RW-EG can only be better as far as the latter tell pages apart that the
-//! former leave alike, which is what is counted here.
+//! How well links predict impact on the frontier: predecessors with impact, which RW sees, and
+//! virtual links (pages that share a predecessor), which RW-EG sees besides. RW-EG can beat RW only
+//! as far as virtual links separate pages with equal predecessors; that is counted here.
 
 use tidewatch_math::sum::Estimate;
 use tidewatch_report::{Cell, Column, Table};
 
 use super::setting::{Kind, Setting};
+use crate::experiment::cell;
 
-/// Frontier pages that links say the same of.
+/// A group of frontier pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     /// As a share of the frontier.
@@ -21,8 +21,8 @@ pub(super) struct Told {
     pub(super) mean: f64,
 }
 
-/// Rows: without and with a predecessor that has impact. Columns: the half with less and the half
-/// with more score by virtual links.
+/// Rows: without and with a predecessor that has impact. Columns: lower and upper half by the score
+/// of virtual links.
 pub(super) type Halves = [[Told; 2]; 2];
 
 pub(super) fn count(setting: &Setting, kind: Kind, by_virtual: &[f64]) -> Halves {
@@ -60,23 +60,20 @@ pub(super) fn table(of: impl Fn(&dyn Fn(&Halves) -> f64) -> Estimate) -> Table {
         Column::number("mean").unit("clicks"),
     ])
     .caption(
-        "What links tell of frontier pages. Predecessors are what RW sees; within each of their \
-         rows, the halves by the score of virtual links alone are what RW-EG sees besides.",
+        "Frontier pages by what links tell of them. RW sees predecessors; RW-EG also sees virtual \
+         links, by whose score each row is halved.",
     );
     for (row, predecessors) in ["none clicked", "one clicked or more"].iter().enumerate() {
         for (column, half) in ["lower half", "upper half"].iter().enumerate() {
             let figure = |pick: fn(&Told) -> f64| of(&|halves| pick(&halves[row][column]));
-            let percent = |estimate: Estimate| {
-                Cell::plus_minus(100.0 * estimate.mean, 100.0 * estimate.half_width, 1)
-            };
-            let mean = figure(|told| told.mean);
+            let percent = |e: Estimate| Cell::plus_minus(100.0 * e.mean, 100.0 * e.half_width, 1);
             table.push([
                 Cell::text(*predecessors),
                 Cell::text(*half),
                 percent(figure(|told| told.pages)),
                 percent(figure(|told| told.impact)),
                 percent(figure(|told| told.any)),
-                Cell::plus_minus(mean.mean, mean.half_width, 2),
+                cell(&figure(|told| told.mean), 2),
             ]);
         }
     }

@@ -1,4 +1,4 @@
-//! What an order did with its fetches, to explain what it reached.
+//! Records how an order spends its fetches.
 
 use rustc_hash::FxHashSet;
 use tidewatch_core::{Event, HostId, Time};
@@ -7,16 +7,16 @@ use tidewatch_policy::{Choice, Gate, Policy};
 /// How an order spent its fetches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent {
-    /// Pages known and hosts fetched from by the moment asked for.
+    /// Pages known and hosts fetched from by the given moment.
     pub(super) known: usize,
     pub(super) hosts: usize,
-    /// Choices of the whole run: first fetches, fetches of pages held, and none.
+    /// Choices of the whole run: first fetches, refreshes, and idle.
     pub(super) first: usize,
     pub(super) again: usize,
     pub(super) idle: usize,
 }
 
-/// Looks on while a policy chooses.
+/// Wraps a policy and counts its choices.
 pub(super) struct Witness<'p> {
     inner: &'p mut dyn Policy,
     moment: Time,
@@ -27,7 +27,7 @@ pub(super) struct Witness<'p> {
 }
 
 impl<'p> Witness<'p> {
-    /// Notes what is known and fetched from by `moment`.
+    /// Counts known pages and visited hosts until `moment`.
     pub(super) fn new(inner: &'p mut dyn Policy, moment: Time) -> Self {
         let (host, is_fetched, hosts) = (Vec::new(), Vec::new(), FxHashSet::default());
         Witness { inner, moment, host, is_fetched, hosts, spent: Spent::default() }

@@ -1,6 +1,6 @@
-//! Information longevity: cost against fragment staleness, off line and on line `[OP08]`.
+//! Information longevity: cost against fragment staleness, off-line and on-line `[OP08]`.
 //!
-//! Cost is normalised as in the paper: 1 is every page every second day.
+//! Cost is normalised as in the paper: 1 is one fetch of every page every two days.
 
 pub(super) mod lifetimes;
 pub(super) mod offline;
@@ -25,17 +25,18 @@ use crate::{LabError, World, policies};
 
 /// Two days: the unit of cost.
 const SPACING: Span = Span::from_micros(2 * Span::DAY.as_micros());
-/// The recorded pages were visited twice a day from here on, and for so long: 28 November 2025.
+/// Start (28 November 2025, Unix seconds) and length in days of the period in which the recorded
+/// pages were visited twice a day.
 const RECORDED: (i64, u64) = (1_764_288_000, 265);
-/// Allowance for policies that decide by a threshold: they leave most of it unused.
+/// Cost allowed to policies that decide by a threshold; they leave most of it unspent.
 const AMPLE: f64 = 4.0;
 
-/// What a run cost and reached.
+/// Cost and staleness of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Outcome {
     cost: f64,
     staleness: f64,
-    /// Share of copies that are stale at all.
+    /// Share of copies that are stale.
     holistic: f64,
 }
 
@@ -59,7 +60,7 @@ fn recorded(folder: &Path) -> Result<Trace, LabError> {
     Ok(Importer::named("ota-terms")?.run(&args)?.trace)
 }
 
-/// The beginning of a trace, to be measured by itself.
+/// The first `length` of a trace.
 fn beginning(trace: &Trace, length: Span) -> Trace {
     let end = Time::ZERO + length;
     let mut part = Trace { duration: length, ..trace.clone() };
@@ -117,7 +118,7 @@ fn at_cost(
     measure(world, contestant.make(world, seed).as_mut(), &settings)
 }
 
-/// The curves of named policies through budgets, measured over the second half of a run.
+/// Cost–staleness curves of named policies, measured over the second half of a run.
 fn by_budget(
     setup: &Setup<'_>,
     world: &World,
@@ -137,7 +138,7 @@ fn second_half(world: &World) -> Span {
     Span::from_micros(world.trace().duration.as_micros() / 2)
 }
 
-/// How much a longevity policy remembers.
+/// Memory per page of a longevity policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Memory {
     hashes: usize,
@@ -145,9 +146,9 @@ struct Memory {
 }
 
 impl Memory {
-    /// A page record's.
+    /// What a page record holds.
     const RECORD: Memory = Memory { hashes: 8, profiles: 1 };
-    /// The paper's best.
+    /// The paper's largest.
     const FULL: Memory = Memory { hashes: usize::MAX, profiles: 5 };
 
     fn name(self) -> String {
@@ -156,7 +157,7 @@ impl Memory {
     }
 }
 
-/// A longevity policy at a threshold in days (of a page fully stale).
+/// A longevity policy at a threshold in days of a fully stale page.
 fn at_threshold(
     world: &World,
     method: Method,
@@ -190,12 +191,12 @@ impl Curve {
         Curve { name: name.into(), points }
     }
 
-    /// Staleness at a cost, between neighbouring points on a line; none outside.
+    /// Staleness at a cost, by linear interpolation; `None` outside the measured costs.
     fn staleness_at(&self, cost: f64) -> Option<f64> {
         between(self.points.iter().map(|p| (p.cost, p.staleness)), cost)
     }
 
-    /// The same of whether copies are stale at all.
+    /// Holistic staleness at a cost.
     fn holistic_at(&self, cost: f64) -> Option<f64> {
         between(self.points.iter().map(|p| (p.cost, p.holistic)), cost)
     }
@@ -213,7 +214,7 @@ impl Curve {
     }
 }
 
-/// y at x on the first stretch of a line through points that reaches x.
+/// Linear interpolation on the first segment that contains `x`.
 fn between(points: impl Iterator<Item = (f64, f64)>, x: f64) -> Option<f64> {
     let points: Vec<_> = points.collect();
     let pair = points.windows(2).find(|pair| pair[0].0 <= x && x <= pair[1].0)?;
@@ -223,7 +224,7 @@ fn between(points: impl Iterator<Item = (f64, f64)>, x: f64) -> Option<f64> {
 }
 
 fn chart(title: &str, curves: &[Curve], most_cost: f64) -> Chart {
-    let x = Axis::new("cost (1: every page every second day)").range(0.0, most_cost);
+    let x = Axis::new("cost (1: every page every two days)").range(0.0, most_cost);
     let y = Axis::new("fragment staleness").from_zero();
     let inside = |curve: &Curve| {
         let points = curve.points.iter().filter(|p| p.cost <= most_cost).copied().collect();
@@ -235,13 +236,13 @@ fn chart(title: &str, curves: &[Curve], most_cost: f64) -> Chart {
 /// Staleness of every curve at common costs.
 fn by_cost(curves: &[Curve], costs: &[f64]) -> Table {
     table_of(curves, costs, Curve::staleness_at)
-        .caption("Fragment staleness at equal cost, between measured points by straight lines.")
+        .caption("Fragment staleness at equal cost, interpolated linearly between measured points.")
 }
 
-/// The share of copies that are stale at all, of every curve at common costs.
+/// Holistic staleness of every curve at common costs.
 fn holistic_by_cost(curves: &[Curve], costs: &[f64]) -> Table {
     table_of(curves, costs, Curve::holistic_at)
-        .caption("Holistic staleness, the share of copies that are stale at all, at equal cost.")
+        .caption("Holistic staleness, the share of stale copies, at equal cost.")
 }
 
 fn table_of(curves: &[Curve], costs: &[f64], of: fn(&Curve, f64) -> Option<f64>) -> Table {

@@ -1,4 +1,4 @@
-//! Policies that know the pages beforehand: what longevity is worth at best.
+//! Policies that know the pages beforehand: the most that longevity can gain.
 
 use rayon::prelude::*;
 use tidewatch_core::Span;
@@ -17,7 +17,7 @@ const POLICIES: [(&str, &str); 5] = [
     ("fs-d", "FS-D"),
 ];
 const COSTS: [f64; 7] = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5];
-/// Costs at which the order is judged: where staleness is neither all there is nor all gone.
+/// Costs at which policies are compared: staleness is neither near its maximum nor near zero.
 const JUDGED: [f64; 4] = [0.05, 0.1, 0.2, 0.3];
 /// Scale of the generated web at `--scale 1`: 5,000 pages.
 const SCALE: f64 = 0.5;
@@ -39,7 +39,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         .zip(POLICIES)
         .map(|(points, (_, name))| Curve::new(name, points.to_vec()))
         .collect();
-    let mut report = Report::new("Refreshing with knowledge of the pages")
+    Ok(Report::new("Refreshing with knowledge of the pages")
         .lead(verdict(&curves))
         .fact("web", world.trace().name.clone())
         .fact("pages", world.len().to_string())
@@ -49,59 +49,61 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
             section
                 .chart(chart("Off-line policies", &curves, 0.52))
                 .table(by_cost(&curves, &JUDGED))
-                .paragraph(
-                    "HS-S aims at another measure, whether a copy is stale at all, and gives up pages \
-                     that change too fast for that. By its own measure it is the best of the static \
-                     ones. By fragments that helps only where fast pages have little to keep; here \
-                     many of them scroll, and keep each item for several updates.",
-                )
                 .table(holistic_by_cost(&curves, &JUDGED))
+                .paragraph(holistic_verdict(&curves))
                 .note(
                     "Static policies (-S) know each page's average behaviour and visit it at one \
-                     period; dynamic ones (-D) see what has become of every copy. A policy that \
-                     cannot spend a budget to any use ends its curve where it stops.",
+                     period; dynamic ones (-D) see the staleness of every copy. A curve ends where \
+                     its policy cannot spend more to any gain.",
                 );
-        });
-    report = report.section("Portraits", |section| {
-        section.paragraph(
-            "Two pages that change about equally often. Each stripe is a fragment, drawn while it \
-             stood on the page.",
-        );
-        let (short, long) = examples(&world);
-        section
-            .chart(portrait(&world, short, "A page that is replaced again and again"))
-            .chart(portrait(&world, long, "A page most of which stays"));
-    });
-    Ok(report)
+        })
+        .section("Portraits", |section| {
+            section.paragraph(
+                "Each stripe is a fragment, drawn while it is on the page. Fragment lifetimes are \
+                 ranked among pages that change two to eight times a week, if there are any.",
+            );
+            for (percentile, page) in examples(&world) {
+                let title = format!("A page at the {percentile}th percentile of fragment lifetime");
+                section.chart(portrait(&world, page, title));
+            }
+        }))
+}
+
+/// By how many of the judged costs `better` is below `worse`.
+fn below(
+    curves: &[Curve],
+    at: fn(&Curve, f64) -> Option<f64>,
+    [better, worse]: [&str; 2],
+) -> String {
+    let of =
+        |name: &str, cost: f64| curves.iter().find(|c| c.name == name).and_then(|c| at(c, cost));
+    let pairs = JUDGED.iter().filter_map(|&cost| of(better, cost).zip(of(worse, cost)));
+    let right = pairs.clone().filter(|(better, worse)| better < worse).count();
+    format!("{better} is below {worse} at {right} of {} costs", pairs.count())
 }
 
 fn verdict(curves: &[Curve]) -> String {
-    let at = |name: &str, cost: f64| {
-        curves.iter().find(|c| c.name == name).and_then(|c| c.staleness_at(cost))
-    };
-    let holds = |better: &str, worse: &str| {
-        let judged = JUDGED.iter().filter(|&&cost| at(better, cost).zip(at(worse, cost)).is_some());
-        let right = judged.clone().filter(|&&cost| at(better, cost) < at(worse, cost)).count();
-        format!("{better} below {worse} at {right} of {} costs", judged.count())
-    };
-    format!(
-        "The paper's order is FS-D < FS-S < HS-S < uniform. Here: {}; {}; {}; {}.",
-        holds("FS-D", "FS-S"),
-        holds("FS-S", "HS-S"),
-        holds("HS-S", "uniform"),
-        holds("FS-D", "HS-D")
-    )
+    let pairs = [["FS-D", "FS-S"], ["FS-S", "HS-S"], ["HS-S", "uniform"], ["FS-D", "HS-D"]];
+    let here = pairs.map(|pair| below(curves, Curve::staleness_at, pair)).join("; ");
+    format!("The paper's order is FS-D < FS-S < HS-S < uniform. Here {here}.")
 }
 
-/// A page on which content passes quickly and one on which it stays, of middling change.
-fn examples(world: &World) -> (u32, u32) {
+/// HS-S minimises holistic staleness, so it should lead the static policies by that measure.
+fn holistic_verdict(curves: &[Curve]) -> String {
+    let pairs = [["HS-S", "FS-S"], ["HS-S", "uniform"]];
+    let here = pairs.map(|pair| below(curves, Curve::holistic_at, pair)).join("; ");
+    format!("HS-S minimises holistic staleness. By that measure {here}.")
+}
+
+/// Pages at the 10th and the 60th percentile of fragment lifetime.
+fn examples(world: &World) -> [(usize, u32); 2] {
     let count = |page: u32| world.versions_of(page).len();
     let mean_life = |page: u32| -> f64 {
         let Some(versions) = world.trace().versions.as_ref() else { return 0.0 };
         let rows = &world.versions_of(page)[1..];
         let added: usize = rows.iter().map(|row| versions.added(row).len()).sum();
         let held = versions.added(&world.versions_of(page)[0]).len();
-        // Little's law: how long a fragment stays is how many there are over how many come.
+        // Little's law: mean lifetime = fragments present / arrival rate.
         held as f64 / (added.max(1) as f64 / world.trace().duration.seconds())
     };
     let weeks = (world.trace().duration.seconds() / Span::WEEK.seconds()) as usize;
@@ -112,6 +114,28 @@ fn examples(world: &World) -> (u32, u32) {
         pages = (0..world.len() as u32).filter(|&page| count(page) > 1).collect();
     }
     pages.sort_by(|&a, &b| mean_life(a).total_cmp(&mean_life(b)));
-    let pick = |part: usize| pages.get(pages.len() * part / 10).copied().unwrap_or(0);
-    (pick(1), pick(6))
+    [10, 60].map(|percentile| {
+        (percentile, pages.get(pages.len() * percentile / 100).copied().unwrap_or(0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outcome;
+    use super::*;
+
+    #[test]
+    fn verdicts_follow_the_curves() {
+        let curve = |name, level: f64| {
+            let point = |cost| Outcome { cost, staleness: level, holistic: 1.0 - level };
+            Curve::new(name, vec![point(0.01), point(0.5)])
+        };
+        let curves = [curve("FS-S", 0.2), curve("HS-S", 0.3), curve("uniform", 0.1)];
+        let text = verdict(&curves);
+        assert!(text.contains("FS-S is below HS-S at 4 of 4 costs"), "{text}");
+        assert!(text.contains("HS-S is below uniform at 0 of 4 costs"), "{text}");
+        assert!(text.contains("FS-D is below FS-S at 0 of 0 costs"), "{text}");
+        let text = holistic_verdict(&curves);
+        assert!(text.contains("HS-S is below FS-S at 4 of 4 costs"), "{text}");
+    }
 }

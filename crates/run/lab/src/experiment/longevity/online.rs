@@ -1,4 +1,4 @@
-//! Policies that learn while they crawl: warm-up, steady state, and what little memory costs.
+//! Policies that learn while they crawl: warm-up, steady state, and the cost of little memory.
 
 use rayon::prelude::*;
 use tidewatch_core::Span;
@@ -9,11 +9,11 @@ use super::{Curve, Memory, Outcome, at_cost, at_threshold, beginning, by_cost, c
 use crate::experiment::Setup;
 use crate::{LabError, World};
 
-/// Thresholds, days of a page fully stale.
+/// Thresholds, in days of a fully stale page.
 const THRESHOLDS: [f64; 6] = [0.06, 0.12, 0.25, 0.5, 1.0, 2.0];
 /// Costs at which the references run.
 const COSTS: [f64; 5] = [0.05, 0.1, 0.2, 0.35, 0.6];
-/// Costs at which everything is compared.
+/// Costs at which policies are compared.
 const JUDGED: [f64; 3] = [0.1, 0.2, 0.35];
 const METHODS: [(Method, &str); 2] =
     [(Method::CurveFit, "curve-fit"), (Method::BoundBased, "bound-based")];
@@ -33,8 +33,8 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
     let memory = memories(setup, &world, half)?;
     Ok(Report::new("Refreshing while learning how content lasts")
         .lead(
-            "Two on-line policies beside uniform refreshing and the best off-line one, in the first \
-             half of the run, when they know nothing, and in the second.",
+            "Two on-line policies against uniform refreshing and FS-D, which knows the pages. \
+             Warm-up is the first half of the run, which starts without any knowledge.",
         )
         .fact("web", world.trace().name.clone())
         .fact("pages", world.len().to_string())
@@ -45,17 +45,17 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         .section("Steady state", |section| {
             section.chart(chart("Second half", &late, 0.8)).table(by_cost(&late, &JUDGED));
         })
-        .section("What little memory costs", |section| {
+        .section("Effect of memory", |section| {
             section
                 .paragraph(
-                    "Second half, by hashes m of a base version and number h of profiles. A page \
-                     record of 128 bytes holds m = 8, h = 1.",
+                    "Second half of the run, by m hashes per base version and h profiles per page. A \
+                     page record of 128 bytes holds m = 8, h = 1.",
                 )
                 .table(memory);
         }))
 }
 
-/// Both methods with the memory of a record and with all of it, and the references.
+/// Both methods with the memory of a page record and with unlimited memory, and the references.
 fn both(setup: &Setup<'_>, world: &World, last: Span) -> Result<Vec<Curve>, LabError> {
     let mut curves = Vec::new();
     for (method, name) in METHODS {

@@ -31,7 +31,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         }))
 }
 
-/// How much of curve-fit's distance to fs-d one price closes, both allowed the same.
+/// How much of the gap between curve-fit and fs-d one price closes at equal budgets.
 fn gap(curves: &[Curve]) -> (Table, String) {
     let of = |name: &str| curves.iter().find(|curve| curve.name == name).expect("it was run");
     let (fit, price, best) = (of("curve-fit"), of("price"), of("fs-d"));
@@ -45,11 +45,11 @@ fn gap(curves: &[Curve]) -> (Table, String) {
         Column::number("gap closed"),
     ])
     .caption(
-        "Cost spent, and mean divergence of copies, at equal budgets. A policy spends less than it \
-         may where it sees nothing to gain.",
+        "Cost spent and mean divergence of copies at equal budgets. A policy that sees nothing to \
+         gain leaves budget unspent.",
     );
     let (mut closed, mut worse) = (Vec::new(), Vec::new());
-    // Every curve has one point a cost allowed, and who is allowed more spends more.
+    // Every curve has one point per budget, and cost spent grows with the budget.
     for (place, cost) in COSTS.iter().enumerate() {
         let [fit, price, best] = [fit, price, best].map(|curve| curve.points[place]);
         let part = (fit.staleness - price.staleness) / (fit.staleness - best.staleness);
@@ -72,7 +72,7 @@ fn gap(curves: &[Curve]) -> (Table, String) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), c| (low.min(*c), high.max(*c)));
     let verdict = if worse.is_empty() {
         format!(
-            "One price is nowhere worse than curve-fit and closes {low:.2} to {high:.2} of its gap to fs-d."
+            "One price is never worse than curve-fit and closes {low:.2} to {high:.2} of its gap to fs-d."
         )
     } else {
         format!(
@@ -86,15 +86,26 @@ fn gap(curves: &[Curve]) -> (Table, String) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Outcome;
     use super::*;
 
     #[test]
     fn a_tiny_web_gives_every_table() {
-        let setup =
-            Setup { seed: 1, repeat: 1, scale: 0.02, data: None, trace: None, say: &|_: &str| {} };
-        let text = run(&setup).unwrap().to_text(200);
+        let text = run(&Setup::small(1, 1, 0.02)).unwrap().to_text(200);
         for name in NAMED.iter().chain(&["gap closed"]) {
             assert!(text.contains(name), "no {name} in {text}");
         }
+    }
+
+    #[test]
+    fn the_verdict_follows_the_curves() {
+        let curve = |name, staleness| {
+            let points = COSTS.map(|cost| Outcome { cost, staleness, holistic: 0.5 });
+            Curve::new(name, points.into())
+        };
+        let text =
+            |price| gap(&[curve("curve-fit", 0.3), curve("price", price), curve("fs-d", 0.1)]).1;
+        assert!(text(0.2).contains("never worse") && text(0.2).contains("0.50 to 0.50"));
+        assert!(text(0.35).contains("worse than curve-fit at cost 0.05, 0.1"), "{}", text(0.35));
     }
 }

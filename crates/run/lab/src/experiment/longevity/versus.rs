@@ -1,4 +1,4 @@
-//! Longevity against change frequency: what equal staleness costs.
+//! Longevity against change frequency: the cost of equal staleness.
 
 use rayon::prelude::*;
 use tidewatch_policy::longevity::Method;
@@ -59,7 +59,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
     Ok(report)
 }
 
-/// Costs of cgm and of ours where both reach a staleness, and the sentence for it.
+/// Costs of cgm and of longevity policies at equal staleness, and a sentence that sums them up.
 fn equal_staleness(curves: &[Curve]) -> (Table, String) {
     let of = |name: &str| curves.iter().find(|curve| curve.name == name).expect("it was run");
     let pairs = [
@@ -74,8 +74,7 @@ fn equal_staleness(curves: &[Curve]) -> (Table, String) {
         columns.push(Column::number(format!("of {theirs}'s cost")).lowest());
     }
     let mut table = Table::new(columns).caption(
-        "Costs of equal staleness. The last pair knows the pages beforehand: what longevity is \
-         worth on this web over change frequency when nothing has to be learned.",
+        "Costs at equal staleness. The last pair knows the pages beforehand and has nothing to learn.",
     );
     let mut ratios = pairs.map(|_| Vec::new());
     for point in of("cgm").points.iter().filter(|p| p.cost >= 0.1) {
@@ -90,9 +89,9 @@ fn equal_staleness(curves: &[Curve]) -> (Table, String) {
     }
     let [by_budget, by_threshold, _, known] = ratios.map(|list| range(&list));
     let sentence = format!(
-        "At staleness that cgm reaches with a cost of 0.1 and more, curve-fitting needs {by_budget} \
-         of that cost by budget and {by_threshold} by threshold. The paper claims a half at moderate \
-         staleness. With both told how pages behave it is {known}."
+        "At the staleness that cgm reaches for a cost of 0.1 or more, curve-fit needs {by_budget} of \
+         that cost by budget and {by_threshold} by threshold. The paper claims one half at moderate \
+         staleness. For policies that know the pages, fs-s needs {known} of the cost of cgm-oracle."
     );
     (table, sentence)
 }
@@ -102,13 +101,13 @@ fn range(ratios: &[f64]) -> String {
     let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let high = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match ratios.len() {
-        0 => "an unknown share (never both)".to_owned(),
+        0 => "an unknown share (no common staleness)".to_owned(),
         1 => format!("{low:.2}"),
         _ => format!("{low:.2} to {high:.2}"),
     }
 }
 
-/// The two pages with most versions among those of ordinary size.
+/// The two pages with most versions among those of 20 to 200 fragments.
 fn busiest(world: &World) -> Vec<u32> {
     let size = |page: u32| {
         let versions = world.trace().versions.as_ref();

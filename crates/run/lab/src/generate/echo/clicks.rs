@@ -1,10 +1,9 @@
 //! Clicks on a page over its life.
 //!
-//! Their number is Poisson with the page's popularity as mean; each comes
-//! after an awakening and a decay (two exponential times; for a lasting page,
-//! evenly until the end) and is kept with the chance that the rhythm of
-//! readers gives that moment, otherwise drawn anew: density ∝ decay × rhythm,
-//! total as popularity says.
+//! The number of clicks is Poisson with the page's popularity as mean. Each click comes after an
+//! awakening and a decay time (two exponentials; for a lasting page, uniform until the end) and is
+//! accepted with a probability given by the rhythm of readers, otherwise drawn again: density ∝
+//! decay × rhythm.
 
 use rand_distr::{Distribution, Poisson};
 use tidewatch_core::Time;
@@ -22,11 +21,11 @@ use super::site::Site;
 const CLICK: u64 = purpose("echo.click");
 /// Hour of the day with most clicks: early afternoon in `[GLO17]`.
 const CLICK_PEAK_HOUR: f64 = 14.0;
-/// Attempts to place a click; one in ten is kept at the worst hour, so running out is as good as
-/// impossible unless the rhythm leaves no time at all.
+/// Attempts to place a click. One in ten is accepted at the worst hour, so running out is practically
+/// impossible.
 const ATTEMPTS: u32 = 1000;
 
-/// When readers click.
+/// The rhythm of clicks.
 pub(super) struct Readers {
     rhythm: Rhythm,
     /// The highest level of the rhythm.
@@ -45,7 +44,7 @@ impl Readers {
         Readers { rhythm, peak }
     }
 
-    /// The chance of a click at a time, relative to the busiest hour.
+    /// Rate of clicks at a time, relative to the busiest hour.
     fn chance(&self, at: f64) -> f64 {
         self.rhythm.level(at) / self.peak
     }
@@ -64,7 +63,7 @@ pub(super) fn draw(
     for (index, birth) in births.iter().enumerate().filter(|(_, birth)| birth.at >= 0.0) {
         let mut draws = Draws::keyed(seed, CLICK, key(site, index));
         let mean = popularity.clicks(birth.score) * counted(config, birth);
-        // The law refuses a mean of zero, which is a page that nobody clicks.
+        // A mean of zero, which the Poisson law refuses, is a page without clicks.
         let clicks = Poisson::new(mean).map_or(0.0, |law| law.sample(&mut draws)) as usize;
         times.clear();
         times.extend((0..clicks).filter_map(|_| moment(config, birth, readers, &mut draws)));
@@ -74,7 +73,7 @@ pub(super) fn draw(
     rows
 }
 
-/// When one click comes, in microseconds from the start.
+/// Time of one click, in microseconds from the start.
 fn moment(config: &EchoConfig, birth: &Birth, readers: &Readers, draws: &mut Draws) -> Option<u64> {
     let horizon = config.horizon();
     for _ in 0..ATTEMPTS {
@@ -92,8 +91,8 @@ fn moment(config: &EchoConfig, birth: &Birth, readers: &Readers, draws: &mut Dra
     None
 }
 
-/// One row for all clicks within `bin` of the first of them, at the time of that first, so that
-/// no row precedes its page and none is off by more than the bin.
+/// Joins clicks within `bin` of the first into one row at the time of the first: no row precedes its
+/// page, and none is off by more than `bin`.
 fn gather(bin: u64, page: u32, times: &[u64], rows: &mut Vec<Count>) {
     let mut rest = times;
     while let Some(&start) = rest.first() {

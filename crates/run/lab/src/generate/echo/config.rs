@@ -4,8 +4,8 @@ use tidewatch_core::{Rate, Span};
 
 use crate::generate::shared::{BadConfig, Checker};
 
-/// What the web should look like. The default is the data set of \[LOSS13\];
-/// fields that the paper leaves open say where their default comes from.
+/// Settings of the echo web. The default is the data set of \[LOSS13\]; fields that the paper leaves
+/// open name the source of their default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EchoConfig {
     /// Scales hosts, sources, pages, links and clicks alike; 1 is the published size.
@@ -22,8 +22,8 @@ pub struct EchoConfig {
     pub links: usize,
     /// Share of the new pages that are clicked at least once (\[LOSS13\] §5.1: about 20%).
     pub clicked_share: f64,
-    /// Clicks per second on pages born within the last `measured`: what
-    /// fetching everything at once would earn (\[LOSS13\] table 1: 0.72).
+    /// Clicks per second on pages born within the last `measured`: the profit of fetching
+    /// everything at once (\[LOSS13\] table 1: 0.72).
     pub profit_per_second: f64,
     /// How long pages appear (\[LOSS13\] §5.1: 3 weeks).
     pub duration: Span,
@@ -31,11 +31,11 @@ pub struct EchoConfig {
     pub aftermath: Span,
     /// The last part of `duration`, where profit is measured (\[LOSS13\] §5.3.3: 1 week).
     pub measured: Span,
-    /// How long the web has run before the start, so that sources begin full.
+    /// Burn-in before the start, so that sources begin full.
     pub burn_in: Span,
 
-    /// Posts a day of an average blog. Assumed: the paper's blogs are single
-    /// popular authors, so news sites make nearly all of the pages.
+    /// Posts a day of an average blog. Assumed: the paper's blogs have single authors, so news sites
+    /// publish nearly all pages.
     pub blog_pages_per_day: f64,
     /// Standard deviation of ln(pages a day) among hosts of a kind. Ten real
     /// news sites show 0.6 (`[DEN22]`); the top hundred of a country spread wider.
@@ -54,46 +54,45 @@ pub struct EchoConfig {
     /// Share of pages shown in a second category. Assumed; real sites show a
     /// page on 1.3 … 3.3 of their sections (`[DEN22]`).
     pub second_category_share: f64,
-    /// Share of pages that another host's front page shows too. Assumed small:
-    /// sources overlap mostly within a host.
+    /// Share of pages that the front page of another host shows too. Assumed small: sources overlap
+    /// mostly within a host.
     pub partner_share: f64,
-    /// Median number of links that a list with eight new links a day shows;
-    /// busier ones show more (`[DEN22]`: 25, growing as the power 0.27).
+    /// Median length of a list with eight new links a day; busier lists are longer (`[DEN22]`: 25,
+    /// growing as the power 0.27).
     pub list_capacity: f64,
-    /// Standard deviation of ln(time) that links of one list stay, besides the
-    /// rhythm of the day (`[DEN22]`: coefficient of variation about 1.2 in all).
+    /// Standard deviation of ln(time) that links stay on a list, besides the daily rhythm
+    /// (`[DEN22]`: coefficient of variation about 1.2 in total).
     pub stay_spread: f64,
-    /// Share of second and further links that editors set hours later rather
-    /// than at once (`[DEN22]`: 0.15 come after more than an hour).
+    /// Share of second and further links that editors add hours later (`[DEN22]`: 0.15 after more
+    /// than an hour).
     pub late_share: f64,
     /// Mean hours until such a late link (`[DEN22]`: median 4).
     pub late_hours: f64,
-    /// Correlation of the editors' liking for a page with the logarithm of its
-    /// popularity on its site. Assumed modest: no open data has both.
+    /// Correlation of editors' preference for a page with ln(popularity) on its site. Assumed modest:
+    /// no open data set has both.
     pub editor_correlation: f64,
 
-    /// Share of the variance of ln(popularity) that belongs to the host.
+    /// Share of the variance of ln(popularity) explained by the host.
     /// Assumed: \[BAH12\] find the publisher the best predictor before publication.
     pub host_share: f64,
-    /// …to the category on its host (second best in \[BAH12\]).
+    /// …by the category on its host (second best in \[BAH12\]).
     pub category_share: f64,
-    /// …to the topic, which a word of the URL names. Assumed modest.
+    /// …by the topic, which a word of the URL names. Assumed modest.
     pub topic_share: f64,
-    /// Expected clicks that no page exceeds: an audience is finite. 8,000 makes
-    /// the top 0.1% of the clicked pages hold as many clicks as in `[GLO17]`.
+    /// Upper limit of a page's expected clicks: the audience is finite. With 8,000 the top 0.1% of
+    /// the clicked pages holds as many clicks as in `[GLO17]`.
     pub audience: f64,
-    /// Mean hours until a reader's interest awakes: with `decay_hours`, the
-    /// median clicks by age of `[GLO17]` (4% after 1 h, 11% after 2 h, half after 8 h).
+    /// Mean hours until interest awakes; with `decay_hours` it gives the median clicks by age of
+    /// `[GLO17]` (4% after 1 h, 11% after 2 h, half after 8 h).
     pub rise_hours: f64,
-    /// Median over pages of the mean hours for which interest then lasts;
-    /// longer where popularity is high, so that pages with clicks enough to
-    /// tell have the median of `[GLO17]`.
+    /// Median over pages of the mean hours that interest then lasts. Popular pages last longer, so
+    /// that pages with enough clicks to measure have the median of `[GLO17]`.
     pub decay_hours: f64,
     /// Standard deviation of ln(decay time) among pages. The hours to half of the
     /// clicks vary by 0.9 in `[GLO17]`; rhythm and lasting pages add the rest.
     pub decay_spread: f64,
-    /// Share of that variance that belongs to the category, so that sources
-    /// have decay rates of their own as \[LOSS13\] §2 says. Assumed.
+    /// Share of that variance explained by the category, so that sources have their own decay rates
+    /// as in \[LOSS13\] §2. Assumed.
     pub decay_category_share: f64,
     /// Correlation of ln(decay time) with ln(popularity) (`[GLO17]`: 0.23).
     pub decay_correlation: f64,
@@ -103,10 +102,10 @@ pub struct EchoConfig {
     pub lasting_share: f64,
     /// Busiest over quietest hour of clicks (`[GLO17]`: about 13).
     pub click_swing: f64,
-    /// Clicks of a weekend day over those of a working day (`[GLO17]`: 0.5; we
-    /// keep nearer to 1 as its two weeks hold a holiday).
+    /// Clicks of a weekend day over those of a working day (`[GLO17]`: 0.5, but its two weeks include a
+    /// holiday, so the default is closer to 1).
     pub weekend_clicks: f64,
-    /// Clicks of one page closer together than this share a row.
+    /// Clicks of a page within this time share a row.
     pub click_bin: Span,
     /// Fetches per second that every host allows; `None` = no limit.
     pub host_max_rate: Option<Rate>,
@@ -160,7 +159,7 @@ impl Default for EchoConfig {
 }
 
 impl EchoConfig {
-    /// Refuses the first setting outside its domain.
+    /// Refuses the first invalid setting.
     pub fn check(&self) -> Result<(), BadConfig> {
         let checker = Checker("echo");
         checker.positive("scale", self.scale)?;

@@ -1,4 +1,4 @@
-//! How a generated web compares with the figures it was calibrated to.
+//! Compares a generated web with the figures it is calibrated to.
 
 use tidewatch_core::{Span, Time};
 use tidewatch_math::{Moments, stats};
@@ -12,14 +12,14 @@ use crate::generate::shared::{known, shape, top_share};
 const LOSS13: &str = "[LOSS13] §5.1";
 const GLO17: &str = "[GLO17], measured on the data";
 const DEN22: &str = "[DEN22], measured on the data";
-/// Clicks from which on a page tells its own decay.
+/// Fewest clicks of a page whose decay is measured.
 const TELLING_CLICKS: f64 = 10.0;
-/// Clicks from which on chance no longer blurs it.
+/// Fewest clicks of a page for the spread of decay times, to keep noise small.
 const POPULAR_CLICKS: f64 = 100.0;
-/// The data has bins of 20 minutes and takes their middle.
+/// The data set has bins of 20 minutes; the middle of a bin counts.
 const BIN_HOURS: f64 = 1.0 / 6.0;
 
-/// Compares with every figure that has a source, and tells a few that have none.
+/// Figures with a published counterpart, and some without.
 pub(super) fn compare(
     config: &EchoConfig,
     sites: &[Site],
@@ -71,7 +71,7 @@ fn sizes(
         known("content sources", scaled(config.sources), sources, LOSS13),
         known("new pages", scaled(config.pages), new, LOSS13),
         known("links from sources to new pages", scaled(config.links), links, LOSS13),
-        known("sources that show a new page, mean", per_page, links / new, LOSS13),
+        known("sources per new page, mean", per_page, links / new, LOSS13),
         shape(
             "old pages shown at the start",
             trace.pages.len() as f64 - sources - new,
@@ -111,7 +111,7 @@ fn interest(
     ]
 }
 
-/// How fast clicks come: per page for those with enough of them, and of all clicks together.
+/// Delay of clicks: per page with enough clicks, and over all clicks.
 fn decay(trace: &Trace, clicks: &[Count], per_page: &[f64]) -> Vec<Fact> {
     let (mut half, mut most, mut popular) = (Vec::new(), Vec::new(), Vec::new());
     let (mut first_week, mut all) = (0.0, 0.0);
@@ -131,9 +131,9 @@ fn decay(trace: &Trace, clicks: &[Count], per_page: &[f64]) -> Vec<Fact> {
     }
     vec![
         known("hours from the first to half of a page's clicks, median", 7.9, median(&half), GLO17),
-        known("hours from the first to 90% of them, median", 22.4, median(&most), GLO17),
+        known("hours from the first to 90% of a page's clicks, median", 22.4, median(&most), GLO17),
         known(
-            "standard deviation of ln(those hours to half), 100 clicks or more",
+            "standard deviation of ln(hours to half), 100 clicks or more",
             0.90,
             deviation(&popular),
             GLO17,
@@ -142,7 +142,7 @@ fn decay(trace: &Trace, clicks: &[Count], per_page: &[f64]) -> Vec<Fact> {
     ]
 }
 
-/// Hours from the first click until so many have come.
+/// Hours from the first click until a share of all clicks.
 fn hours_until(rows: &[Count], clicks: f64) -> f64 {
     let mut sum = 0.0;
     let reached = rows.iter().find(|row| {
@@ -192,7 +192,12 @@ fn stay(sites: &[Site], trace: &Trace, is_new: &[bool]) -> Vec<Fact> {
             on(|s| s == Shows::Front),
             DEN22,
         ),
-        known("hours that categories and sections show one, median", 25.9, on(is_topical), DEN22),
+        known(
+            "hours that categories and sections show a link, median",
+            25.9,
+            on(is_topical),
+            DEN22,
+        ),
         shape("hours that any source shows a link, median", on(|_| true), "busy lists scroll fast"),
         known("new links a day on a source, median", 7.9, median(&rates), DEN22),
         known("standard deviation of ln(new links) among sources", 1.89, deviation(&logs), DEN22),
@@ -231,7 +236,7 @@ fn tails(trace: &Trace, is_new: &[bool], per_page: &[f64]) -> Vec<Fact> {
         shape("share of clicks on the top 1% of new pages", top_share(&new, 0.01), "heavy tail"),
         shape("share of clicks on the top 10% of hosts", top_share(&of_hosts, 0.1), "heavy tail"),
         shape(
-            "share of profit that the top 10% of sources show",
+            "share of profit on the top 10% of sources",
             top_share(&of_sources, 0.1),
             "heavy tail",
         ),

@@ -1,10 +1,9 @@
-//! Which sources show a page, from when, and when it scrolls off.
+//! Which sources show a page, and from when until when.
 //!
-//! Every source keeps a list that new links enter at the top and old ones leave
-//! at the bottom: a link leaves when so many later ones have entered as its
-//! slots, which vary around the source's capacity (editors keep some links
-//! longer, the liked ones longest on the front page). So a busy source turns
-//! over within hours, a slow one within weeks.
+//! Every source keeps a list: new links enter at the top, old ones leave at the bottom. A link leaves
+//! after as many later entries as it has slots, which vary around the source's capacity (editors keep
+//! some links longer, preferred ones longest on the front page). A busy source turns over within
+//! hours, a slow one within weeks.
 
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
@@ -21,9 +20,9 @@ const LINK: u64 = purpose("echo.link");
 const OWN_LAG_S: f64 = 60.0;
 /// …and until another source does that is edited at once.
 const PROMPT_LAG_S: f64 = 180.0;
-/// Mean hours until a partner picks a page up.
+/// Mean hours until another host links to a page.
 const PARTNER_LAG_S: f64 = 2.0 * 3600.0;
-/// How much ln(slots) on a front page grows with the editors' liking.
+/// Growth of ln(slots) on a front page with the editors' preference.
 const LIKED_STAY: f64 = 0.25;
 
 /// A link entering a source's list.
@@ -35,19 +34,18 @@ pub(super) struct Entry {
     page: u32,
     /// Microseconds from the start, negative before it.
     at: i64,
-    /// Later entries until it leaves.
+    /// Number of later entries after which it leaves.
     slots: u32,
 }
 
-/// What editors show where: liking above which a site's page is on the front page and in the
-/// side columns.
+/// Thresholds of preference above which a page is on the front page and in the side columns.
 pub(super) struct Choice {
     front: f64,
     column: f64,
 }
 
-/// The choices of every site, with side columns that show just so much that the web has as many
-/// links as asked.
+/// Thresholds of every site. Those of the side columns are set so that the web has the configured
+/// number of links.
 pub(super) fn choices(config: &EchoConfig, sites: &[Site], births: &[Vec<Birth>]) -> Vec<Choice> {
     let plain: f64 = sites.iter().zip(births).map(|(site, born)| plain_links(site, born)).sum();
     let pages: f64 = births.iter().map(|born| new(born).count() as f64).sum();
@@ -87,7 +85,7 @@ fn plain_links(site: &Site, births: &[Birth]) -> f64 {
         .sum()
 }
 
-/// The value that the given share of descending values reaches; infinite for none.
+/// The value at a share of descending values; infinite at zero.
 fn cut(descending: &[f64], share: f64) -> f64 {
     let count = (share * descending.len() as f64).round() as usize;
     if count == 0 { f64::INFINITY } else { descending[count.min(descending.len()) - 1] }
@@ -123,7 +121,7 @@ pub(super) fn place(
     entries
 }
 
-/// One page finding its places.
+/// Placement of one page.
 struct Placing<'a> {
     config: &'a EchoConfig,
     birth: &'a Birth,
@@ -132,7 +130,7 @@ struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// Seconds after its birth at which a source shows the page, if it ever does.
+    /// Seconds after birth at which a source shows the page, if it does.
     fn lag(&mut self, site: &Site, choice: &Choice, shows: Shows) -> Option<f64> {
         let birth = self.birth;
         let edited = match shows {
@@ -158,7 +156,7 @@ impl Placing<'_> {
         mean * self.draws.exponential(1.0)
     }
 
-    /// How many later links push this one out: lognormal around the capacity.
+    /// Number of later links that push this one out: lognormal around the capacity.
     fn slots(&mut self, capacity: f64, shows: Shows) -> u32 {
         let spread = self.config.stay_spread;
         let chance: f64 = StandardNormal.sample(&mut self.draws);
@@ -167,7 +165,7 @@ impl Placing<'_> {
         slots.round().clamp(1.0, f64::from(u32::MAX)) as u32
     }
 
-    /// The entry, unless it would come after the end.
+    /// The entry, unless it falls after the end.
     fn entry(&self, source: u32, lag: f64, slots: u32) -> Option<Entry> {
         let at = self.birth.at + lag;
         let in_time = at < self.config.duration.seconds();
@@ -180,8 +178,8 @@ pub(super) fn micros(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64
 }
 
-/// Lets every list scroll: the links shown at or after the start, sorted as a trace wants them,
-/// pages still numbered among all births.
+/// The links shown at or after the start, sorted as a trace requires, with pages numbered among all
+/// births.
 pub(super) fn scroll(mut entries: Vec<Entry>) -> Vec<Link> {
     entries.par_sort_unstable_by_key(|entry| (entry.source, entry.at, entry.page));
     let lists: Vec<&[Entry]> = entries.chunk_by(|a, b| a.source == b.source).collect();
@@ -201,7 +199,7 @@ fn scroll_list(list: &[Entry]) -> Vec<Link> {
         })
     };
     let mut links: Vec<Link> = list.iter().enumerate().filter_map(shown).collect();
-    // Those shown since before the start all appear at zero.
+    // Links shown since before the start appear at zero.
     links.sort_unstable_by_key(|link| (link.appears, link.page));
     links
 }
@@ -239,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_lets_the_asked_share_through() {
+    fn a_cut_passes_the_given_share() {
         let likings = [4.0, 3.0, 2.0, 1.0];
         assert!((cut(&likings, 0.5) - 3.0).abs() < f64::EPSILON);
         assert!(cut(&likings, 0.0).is_infinite());

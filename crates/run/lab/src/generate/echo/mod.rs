@@ -2,35 +2,32 @@
 //!
 //! \[LOSS13\] (Lefortier, Ostroumova, Samosvat, Serdyukov, "Timely crawling of
 //! high-quality ephemeral new content", CIKM 2013) publishes sizes and rates of
-//! a web that nobody can download. This generator makes one that has them:
+//! a data set that is not public. This generator makes a web that has them:
 //!
 //! 1. [`site`]: hosts and their sources;
 //! 2. [`publish`]: pages, from a burn-in before the start to the end, each with
 //!    a category, a topic, a score and a time of decay;
 //! 3. [`popularity`]: the law from score to clicks, solved so that the share of
 //!    clicked pages and the clicks per second are the published ones;
-//! 4. [`links`]: who shows a page, from when, until it scrolls off;
+//! 4. [`links`]: which sources show a page, and when;
 //! 5. [`clicks`]: clicks over time.
 //!
-//! What was published before the start and is still shown at the start belongs
-//! to the trace as pages born at 0, in the collection from the beginning, with
-//! links that appear at 0; nobody counts their clicks.
+//! Pages published before the start and still shown at the start are in the trace as pages born at 0,
+//! with links that appear at 0 and without clicks.
 //!
-//! **Where the figures come from.** Sizes, share clicked, profit and the share
+//! **Sources of figures.** Sizes, share clicked, profit and the share
 //! of lasting pages: \[LOSS13\] §3.1, §5.1, table 1. Shapes that the paper leaves
 //! open were measured on two open data sets: `[GLO17]`, three million clicks on
 //! articles of the Globo.com portal (clicks by age, decay times, tail, rhythm
 //! of readers), and `[DEN22]`, 135 front and section pages of 12 German news
 //! sites seen hourly for 11 months (rhythm and spread of publication, links
-//! shown, their stay, lags and overlap). What rests on neither is an assumption
-//! and says so at its field of [`EchoConfig`]. Nothing was fitted to the result
-//! of any crawl policy.
+//! shown, their stay, lags and overlap). Assumptions are marked as
+//! such at their field of [`EchoConfig`]. Nothing is fitted to results of crawl policies.
 //!
-//! Two assumptions matter most to a crawler. How much of popularity goes with
-//! host and category: a third of the variance of its logarithm, in the light of
-//! \[BAH12\] (Bandari, Asur, Huberman, "The pulse of news in social media",
-//! ICWSM 2012), who find the publisher, then the category, the best predictors
-//! known beforehand. And how well editors guess it: correlation 0.3.
+//! Two assumptions matter most to a crawler: host and category explain a third of the variance of
+//! ln(popularity) (\[BAH12\], Bandari, Asur, Huberman, "The pulse of news in social media", ICWSM 2012,
+//! find publisher and category the best predictors before publication); and editors' preference has a
+//! correlation of 0.3 with popularity.
 //!
 //! Every random number is keyed by seed, purpose and host or page, and sums run
 //! over fixed blocks, so the trace is the same on any number of threads.
@@ -60,14 +57,14 @@ use site::{Shows, Site};
 use words::CATEGORIES;
 
 const URL: u64 = purpose("echo.url");
-/// A Monday's midnight. The year is that of the paper; the day is arbitrary, which it does not tell.
+/// Midnight on a Monday in the year of the paper, which does not name the day.
 const START: &str = "2013-02-04T00:00:00Z";
-/// The same in days since 1970.
+/// The start in days since 1970.
 const START_DAY: i64 = 15_740;
 /// Number of a site's first page in its URLs.
 const FIRST_NUMBER: usize = 100_000;
 
-/// Makes a web. Panics where [`EchoConfig::check`] refuses.
+/// Generates the web. Panics if [`EchoConfig::check`] fails.
 pub fn generate(config: &EchoConfig, seed: u64) -> Generated {
     assert_eq!(config.check(), Ok(()), "the settings were not checked");
     let sites = site::plan(config, seed);
@@ -98,7 +95,7 @@ pub fn generate(config: &EchoConfig, seed: u64) -> Generated {
     Generated { trace, facts }
 }
 
-/// Stands for the number of a page that no source shows within the trace.
+/// Marks a page that no source shows within the trace.
 const UNSHOWN: u32 = u32::MAX;
 
 /// Number of each site's first page among all births.

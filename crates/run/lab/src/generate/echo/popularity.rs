@@ -1,14 +1,13 @@
-//! From a page's score to its clicks.
+//! Expected clicks of a page by its score.
 //!
-//! A page of standardised score x is clicked Λ times in expectation,
+//! A page of standardised score x gets Λ expected clicks,
 //! ```text
 //! Λ = v/(1 + v/A),   v = e^(m + s·x),
 //! ```
-//! a lognormal that saturates at the audience A. Two published figures settle
-//! m and s: the share of pages ever clicked, mean of 1 − e^(−Λ), and the clicks
-//! per second on the pages of the measured time. They are solved for on the
-//! very scores that were drawn, so that a heavy tail, whose sample mean varies
-//! much, does not make one seed's web twice as rich as another's.
+//! a lognormal that saturates at the audience A. Two published figures determine m and s: the share of
+//! pages ever clicked, mean of 1 − e^(−Λ), and the clicks per second on pages of the measured time. The
+//! equations are solved on the drawn scores: the sample mean of a heavy tail varies so much that
+//! webs of different seeds would otherwise differ twofold in clicks.
 
 use rayon::prelude::*;
 use tidewatch_math::roots::{Stop, solve};
@@ -16,16 +15,16 @@ use tidewatch_math::roots::{Stop, solve};
 use super::config::EchoConfig;
 use super::publish::Birth;
 
-/// Bounds of the spread s: from almost equal pages to a few that hold every click.
+/// Bounds of the spread s: from nearly equal pages to a few with all clicks.
 const SPREADS: (f64, f64) = (0.01, 20.0);
 /// Bounds of the level m, wide enough for any audience and number of pages.
 const LEVELS: (f64, f64) = (-400.0, 100.0);
 /// Far below the Poisson noise of the clicks themselves (10⁻³ at full scale).
 const PRECISION: f64 = 1e-5;
-/// Pages a parallel sum takes at a time; fixed, so that sums do not depend on threads.
+/// Block size of parallel sums; fixed, so that sums do not depend on threads.
 const CHUNK: usize = 8192;
 
-/// How popularity follows from a score.
+/// Maps a score to popularity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Popularity {
     level: f64,
@@ -34,13 +33,13 @@ pub(super) struct Popularity {
 }
 
 impl Popularity {
-    /// Clicks that a page of this score gets in expectation if all are counted.
+    /// Expected clicks of a page over its whole life.
     pub(super) fn clicks(&self, score: f64) -> f64 {
         // v/(1 + v/A) in the form that cannot overflow.
         1.0 / ((-(self.level + self.spread * score)).exp() + 1.0 / self.audience)
     }
 
-    /// Settles level and spread for the pages that were born.
+    /// Solves for level and spread.
     pub(super) fn calibrate(config: &EchoConfig, births: &[&Birth]) -> Popularity {
         let pages: Vec<(f64, f64)> =
             births.iter().map(|birth| (birth.score, counted(config, birth))).collect();
@@ -70,8 +69,8 @@ impl Popularity {
     }
 }
 
-/// The root within a bracket, or the end that comes nearest where there is none: a web so small
-/// that no law meets the figures gets the nearest law, and its facts tell.
+/// The root within a bracket, or the nearest end if there is none: a web too small to meet the
+/// figures gets the nearest law, and its facts show the difference.
 fn root(bracket: (f64, f64), f: impl Fn(f64) -> f64) -> f64 {
     let stop = Stop { absolute: PRECISION, ..Stop::default() };
     match solve(&f, bracket, stop) {
@@ -88,8 +87,8 @@ fn total(pages: &[(f64, f64)], f: impl Fn((f64, f64)) -> f64 + Sync) -> f64 {
     sums.iter().sum()
 }
 
-/// Days over which a page of lasting interest gets its Λ clicks, evenly; \[LOSS13\] §3.1 watched
-/// pages for two weeks.
+/// Time over which a lasting page gets its Λ clicks evenly; \[LOSS13\] §3.1 observed pages for two
+/// weeks.
 pub(super) const LASTING_S: f64 = 14.0 * 86_400.0;
 
 /// The part of a page's Λ that falls before the clicks end.

@@ -1,4 +1,4 @@
-//! New pages: when each appears, what it is about, how it will be liked.
+//! New pages: time of birth, category, topic and popularity.
 
 use rand_distr::{Distribution, StandardNormal};
 use tidewatch_math::rng::{Draws, purpose};
@@ -20,12 +20,12 @@ pub(super) struct Birth {
     pub(super) at: f64,
     /// Index into the site's categories…
     pub(super) category: u16,
-    /// …and that of a second one, if it is shown there too.
+    /// …and into a second one, if it is shown there too.
     pub(super) second: Option<u16>,
     pub(super) topic: u16,
     /// Standardised logarithm of its popularity.
     pub(super) score: f64,
-    /// How much the editors like it; standard normal within a site.
+    /// Editors' preference; standard normal within a site.
     pub(super) liking: f64,
     /// Mean seconds that interest lasts; infinite if it does not decay.
     pub(super) decay: f64,
@@ -36,14 +36,12 @@ pub(super) fn key(site: &Site, page: usize) -> u64 {
     (u64::from(site.number) << 32) | page as u64
 }
 
-/// When pages are published.
+/// The rhythm of publication.
 pub(super) fn rhythm(config: &EchoConfig) -> Rhythm {
     weekly(config.publication_swing, config.weekend_publication, PUBLICATION_PEAK_HOUR)
 }
 
-/// All pages of a site from the beginning of the burn-in to the end, by time.
-///
-/// A Poisson process that follows the rhythm.
+/// All pages of a site from the burn-in to the end, by time: a Poisson process modulated by the rhythm.
 pub(super) fn publish(config: &EchoConfig, seed: u64, site: &Site, rhythm: &Rhythm) -> Vec<Birth> {
     let gaps = Draws::of(seed, "echo.birth", u64::from(site.number));
     let (from, until) = (-config.burn_in.seconds(), config.duration.seconds());
@@ -56,7 +54,7 @@ pub(super) fn publish(config: &EchoConfig, seed: u64, site: &Site, rhythm: &Rhyt
 
 fn birth(config: &EchoConfig, seed: u64, site: &Site, at: f64, mut draws: Draws) -> Birth {
     let category = pick_category(site, draws.uniform());
-    // Squaring makes the first topics of a category the frequent ones.
+    // Squaring makes the first topics of a category more frequent.
     let topic = (draws.uniform().powi(2) * TOPICS as f64) as u64;
     let other = pick_category(site, draws.uniform());
     let second = draws.chance(config.second_category_share).then_some(other);
@@ -91,7 +89,7 @@ fn mix(correlation: f64, known: f64, fresh: f64) -> f64 {
     correlation * known + (1.0 - correlation * correlation).max(0.0).sqrt() * fresh
 }
 
-/// Popularity within host and category: the topic's part and the page's own.
+/// Popularity within host and category: the parts of the topic and of the page.
 fn merit(
     config: &EchoConfig,
     seed: u64,
@@ -108,8 +106,8 @@ fn merit(
     mix(share.sqrt(), fame, own)
 }
 
-/// Mean seconds that interest in a page lasts: lognormal, part of its spread shared by the
-/// category, part going with popularity.
+/// Mean seconds that interest in a page lasts: lognormal, partly explained by category and by
+/// popularity.
 fn decay(config: &EchoConfig, site: &Site, category: usize, score: f64, own: f64) -> f64 {
     let (shared, with_score) = (config.decay_category_share, config.decay_correlation);
     let rest = (1.0 - shared - with_score * with_score).max(0.0).sqrt();

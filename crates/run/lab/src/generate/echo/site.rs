@@ -1,10 +1,9 @@
-//! Hosts and their sources: who publishes how much, and which pages show it.
+//! Hosts and their sources.
 //!
-//! A site has one front page, one or two lists of everything (newest, feed),
-//! category pages, narrower sections of the larger categories, pages whose
-//! side column repeats the front page's best, and a few that show nothing new:
-//! what the procedure of \[LOSS13\] §3.2 collects (the main page and every
-//! older page one hop away).
+//! A site has one front page, one or two lists of everything (newest, feed), category pages, sections
+//! of the larger categories, pages whose side column repeats the best of the front page, and a few that
+//! show nothing new. That is what the procedure of \[LOSS13\] §3.2 collects: the main page and every
+//! older page one hop away.
 
 use rand_distr::{Distribution, StandardNormal};
 use tidewatch_math::rng::Draws;
@@ -15,19 +14,20 @@ use crate::generate::shared::scaled;
 
 /// Fewest sources of a host: front page, list of everything, one category.
 const FEWEST_SOURCES: usize = 3;
-/// A host of this many sources has a feed besides its list of newest pages.
+/// From this many sources on a host has a feed besides its list of newest pages.
 const SOURCES_WITH_FEED: usize = 8;
 /// Sources of a blog over those of a news site of the same output.
 const BLOG_SOURCES: f64 = 0.5;
-/// Sources grow as this power of a host's output: big sites have more sections, not as many more.
+/// Exponent of the number of sources as a function of a host's output.
 const SOURCES_POWER: f64 = 0.3;
 /// Standard deviation of ln(number of sources) at equal output.
 const SOURCES_SPREAD: f64 = 0.4;
-/// Of the sources left after front page and lists: categories, sections, side columns; the rest is quiet.
+/// Shares of categories, sections and side columns among the sources besides front page and lists;
+/// the rest is quiet.
 const KINDS: [f64; 3] = [0.40, 0.25, 0.25];
-/// A category is divided into at most so many sections.
+/// Most sections of a category.
 const MOST_SECTIONS: u16 = 8;
-/// Parts of a category that belong to none of its sections.
+/// Parts of a category that no section shows.
 const UNLISTED_PARTS: u16 = 2;
 /// Front pages keep a link for less time than lists as busy (`[DEN22]`: half of them 4.6 h)…
 const FRONT_CAPACITY: f64 = 0.6;
@@ -39,7 +39,7 @@ const CAPACITY_POWER: f64 = 0.27;
 const USUAL_LINKS_A_DAY: f64 = 8.0;
 /// …with this standard deviation of ln(links shown) around it.
 const CAPACITY_SPREAD: f64 = 0.64;
-/// Links shown by a list without new links are those that it had.
+/// Length of a list without new links.
 const LEAST_LINKS_A_DAY: f64 = 0.1;
 
 /// What a source shows.
@@ -53,7 +53,7 @@ pub(super) enum Shows {
     Category(u16),
     /// One part of a category.
     Section { category: u16, part: u16 },
-    /// The best of the front page, repeated beside something else.
+    /// The best of the front page, in a side column.
     Column,
     /// Nothing new.
     Quiet,
@@ -105,7 +105,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// About how many new links a source of this site gets a day, to size its list.
+    /// Approximate new links a day on a source of this site, to size its list.
     fn links_a_day(&self, shows: Shows) -> f64 {
         let share = |category: u16| {
             let category = usize::from(category);
@@ -146,7 +146,7 @@ fn normal(draws: &mut Draws) -> f64 {
     StandardNormal.sample(draws)
 }
 
-/// Pages a second of every host: news sites share what the blogs leave.
+/// Pages a second of every host: news sites share the pages that blogs do not publish.
 fn rates(config: &EchoConfig, seed: u64, news: usize, blogs: usize) -> Vec<f64> {
     let total = config.pages as f64 * config.scale / config.duration.seconds();
     let of_blogs = (blogs as f64 * config.blog_pages_per_day / 86_400.0).min(0.5 * total);
@@ -192,7 +192,7 @@ fn apportion(weights: &[f64], total: usize) -> Vec<usize> {
     counts
 }
 
-/// What is settled about a host before its sources are drawn.
+/// Properties of a host drawn before its sources.
 struct Shape {
     number: usize,
     is_blog: bool,
@@ -269,7 +269,7 @@ fn categories(config: &EchoConfig, draws: &mut Draws, count: usize) -> Vec<Categ
         .collect()
 }
 
-/// Deals sections to the categories in turn, the largest first; returns how many found a place.
+/// Assigns sections to the categories in turn, largest first; returns how many were assigned.
 fn divide(categories: &mut [Category], sections: usize) -> usize {
     let places = categories.len() * usize::from(MOST_SECTIONS);
     let count = categories.len();
@@ -285,14 +285,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_whole_things_add_up() {
+    fn apportioned_numbers_add_up() {
         assert_eq!(apportion(&[1.0, 1.0, 1.0], 10), [4, 3, 3]);
         assert_eq!(apportion(&[3.0, 1.0], 0), [0, 0]);
         assert_eq!(apportion(&[0.1, 0.7, 0.2], 9).iter().sum::<usize>(), 9);
     }
 
     #[test]
-    fn hosts_and_sources_are_as_many_as_asked() {
+    fn numbers_of_hosts_and_sources_are_exact() {
         let config = EchoConfig::default();
         let sites = plan(&config, 1);
         assert_eq!(sites.len(), 150);

@@ -22,7 +22,7 @@ const COUNT_TOLERANCE: f64 = 0.03;
 /// Clicks are Poisson around a solved mean: three standard errors of 22,000 clicks, and of 4,000
 /// clicked pages.
 const CLICK_TOLERANCE: f64 = 0.05;
-/// Shapes measured elsewhere: right within a factor of 1.6, as only few hosts make the small web.
+/// Shapes measured on other data: within a factor of 1.6, because the small web has few hosts.
 const SHAPE_FACTOR: f64 = 1.6;
 
 #[test]
@@ -45,7 +45,7 @@ fn shapes_resemble_the_measured_ones() {
     let web = generate(&small(), 1);
     for what in [
         "hours from the first to half of a page's clicks, median",
-        "hours from the first to 90% of them, median",
+        "hours from the first to 90% of a page's clicks, median",
         "share of clicks within a week of birth",
         "new pages, busiest over quietest hour of the day",
         "new pages, weekend day over working day",
@@ -130,7 +130,7 @@ fn threads_do_not_matter_and_seeds_do() {
 }
 
 #[test]
-fn the_default_is_valid_and_nonsense_is_named() {
+fn the_default_is_valid_and_invalid_settings_are_named() {
     EchoConfig::default().check().unwrap();
     let refusal = EchoConfig { scale: f64::NAN, ..EchoConfig::default() }.check().unwrap_err();
     assert_eq!(refusal.setting, "scale");
@@ -139,7 +139,7 @@ fn the_default_is_valid_and_nonsense_is_named() {
 }
 
 #[test]
-fn the_smallest_webs_still_come_out() {
+fn the_smallest_webs_are_generated() {
     for scale in [1e-6, 1e-4, 1e-3] {
         let config = EchoConfig { scale, ..EchoConfig::default() };
         let trace = generate(&config, 1).trace;

@@ -1,13 +1,12 @@
 //! Invented words and dates, so that URLs look like those of real sites.
 //!
-//! A URL's path names the category; its slug begins with the word of the
-//! page's topic, then two words that mean nothing. Topics are shared by all
-//! hosts and some are more popular than others, so a predictor that reads URL
-//! tokens has something true, and moderate, to learn.
+//! The path of a URL names the category; its slug begins with the word of the page's topic, followed
+//! by two random words. Topics are shared by all hosts and differ in popularity, so a predictor can
+//! learn a moderate signal from URL tokens.
 
 use tidewatch_math::rng::{Draws, purpose};
 
-/// Names of categories; a site has some of them.
+/// Names of categories; a site has a subset.
 pub(super) const CATEGORIES: [&str; 24] = [
     "politics",
     "economy",
@@ -35,9 +34,9 @@ pub(super) const CATEGORIES: [&str; 24] = [
     "cinema",
 ];
 
-/// Topics that each category has.
+/// Topics per category.
 pub(super) const TOPICS: u64 = 40;
-/// Words without meaning that slugs draw from.
+/// Random words for slugs.
 const FILLERS: u64 = 3000;
 
 const WORD: u64 = purpose("echo.word");
@@ -52,7 +51,7 @@ pub(super) fn topic(category: usize, topic: u64) -> String {
     invent(FILLERS + category as u64 * TOPICS + topic)
 }
 
-/// Two words that say nothing.
+/// Two random words.
 pub(super) fn fillers(draws: &mut Draws) -> [String; 2] {
     [invent(draws.below(FILLERS)), invent(draws.below(FILLERS))]
 }

@@ -10,11 +10,11 @@ use super::population::{Appeal, Population};
 use crate::generate::shared::instant;
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
-/// Clicks of a view lie between these chances, uniform over pages.
+/// Range of the click-through rate, uniform over pages.
 const CLICK_THROUGH: (f64, f64) = (0.1, 0.5);
 
-/// Views and clicks, each by (page, at). Both go on for `config.horizon` after the end, so that
-/// every page has its time to be clicked. Clicks are a thinning of views: never more of them.
+/// Views and clicks, each by (page, at). Both continue for `config.horizon` after the end, so that
+/// late pages are clicked too. Clicks are a thinning of views.
 pub(super) fn draw(config: &Config, who: &Population, seed: u64) -> (Vec<Count>, Vec<Count>) {
     let label = purpose("graph.clicks");
     let rows: Vec<(Count, f64)> = (0..who.len())

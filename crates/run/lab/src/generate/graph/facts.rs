@@ -1,4 +1,4 @@
-//! How the graph and its impact compare with real ones.
+//! Compares the graph and its impact with real ones.
 
 use tidewatch_core::Time;
 use tidewatch_trace::{Link, Trace};
@@ -7,7 +7,7 @@ use super::{Config, Preset};
 use crate::generate::Fact;
 use crate::generate::shared::{known, shape, top_share};
 
-/// Degree from which on the tail is fitted.
+/// The tail is fitted from this degree on.
 const TAIL_FROM: u64 = 20;
 
 pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
@@ -20,7 +20,7 @@ pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
 /// Out-links by source, and clicks of pages.
 struct Graph<'a> {
     links: &'a [Link],
-    /// Where each source's links begin; one more than there are pages.
+    /// Offset of each source's links; one entry more than pages.
     starts: Vec<usize>,
     clicks: Vec<f64>,
     views: Vec<f64>,
@@ -45,7 +45,7 @@ impl<'a> Graph<'a> {
         &self.links[self.starts[page]..self.starts[page + 1]]
     }
 
-    /// Mean over a page's links of what `values` says of the page linked to.
+    /// Mean of `values` over the pages that a page links to.
     fn step(&self, values: &[f64]) -> Vec<f64> {
         let mean = |page: usize| {
             let out = self.out(page);
@@ -85,11 +85,11 @@ fn structure(trace: &Trace, graph: &Graph<'_>) -> Vec<Fact> {
     vec![
         known("tail exponent of in-degrees", 2.1, tail_exponent(degree_in, TAIL_FROM), web),
         known("tail exponent of out-degrees", 2.72, tail_exponent(degree_out, TAIL_FROM), web),
-        known("links a page", 9.88, graph.links.len() as f64 / n as f64, "cnr-2000 [BV04]"),
+        known("links per page", 9.88, graph.links.len() as f64 / n as f64, "cnr-2000 [BV04]"),
         shape(
             "share of links within a host",
             inside as f64 / graph.links.len() as f64,
-            "most of them",
+            "most links",
         ),
         shape(
             "share of pages on the largest 1 % of hosts",
@@ -117,12 +117,12 @@ fn impact(config: &Config, trace: &Trace, graph: &Graph<'_>, facts: &mut Vec<Fac
     assortativity(trace, graph, facts);
 }
 
-/// How few pages hold how much. A random choice of a share x gets x of the impact, the ideal one
-/// what the top x hold; their quotient is published.
+/// Concentration of impact. A random choice of a share x gets x of the impact, the ideal choice gets
+/// what the top x hold; the ratio is published.
 fn concentration(config: &Config, name: &str, values: &[f64], facts: &mut Vec<Fact>) {
     match config.preset {
         Preset::Wikipedia => {
-            let what = format!("{name} found by a random tenth of the pages, of the ideal");
+            let what = format!("{name} of a random 10 % of the pages, relative to the ideal");
             let ours = 0.1 / top_share(values, 0.1);
             facts.push(known(&what, 0.2, ours, "[TTKN15, §5]"));
         }
@@ -132,16 +132,16 @@ fn concentration(config: &Config, name: &str, values: &[f64], facts: &mut Vec<Fa
                 let what = format!("share of {name} on the top {text} of pages");
                 facts.push(shape(&what, top_share(values, share), source));
             }
-            let what = format!("{name} found by a random 2 % of the pages, of the ideal");
+            let what = format!("{name} of a random 2 % of the pages, relative to the ideal");
             let ours = 0.02 / top_share(values, 0.02);
             facts.push(shape(&what, ours, "[TTKN15, §5]: nearly zero"));
         }
     }
 }
 
-/// How much better clicked pages point than the rest do: the ratio of the mean clicks of young
-/// pages that pages of the start link to (`r_c` of `[TTKN15, §4]`), and of the mean clicks where
-/// one, two and three random steps along links lead.
+/// How assortative clicks are: the ratio, clicked pages to the rest, of the mean clicks of new pages
+/// that they link to (`r_c` of `[TTKN15, §4]`), and of the mean clicks one, two and three random
+/// links away.
 fn assortativity(trace: &Trace, graph: &Graph<'_>, facts: &mut Vec<Fact>) {
     let is_old = |page: usize| trace.pages[page].born == Time::ZERO;
     let far_more = "clicked pages far above the rest [TTKN15, table 2]";

@@ -1,17 +1,15 @@
-//! How links come about, page by page in order of birth.
+//! Creates links, page by page in order of birth.
 //!
-//! A new page is announced by older ones, so it can be found: by a hub (the
-//! root of its host) or by any page of its host, a clicked page preferably by
-//! a clicked one. It shows links of its own to older pages: to the root of its
-//! host (the site's template), and to others chosen by copying: a link leads
-//! where a random earlier link of the same host (or, across hosts, of the same
-//! topic) leads, with chance γ, and to a random page otherwise. Copying makes
-//! the rich richer: in-degrees fall off as a power 1 + 1/γ of their size.
-//! Links of clicked pages are drawn among links to clicked pages with a chance
-//! of their own, which is what makes impact assortative.
+//! Older pages announce a new page, so that it can be found: the hub (the root of its host) or any
+//! page of its host; a clicked page is preferably announced by a clicked one. The new page links to
+//! the root of its host (the site's template) and to other pages by copying: with probability γ a link
+//! leads where a random earlier link of the same host (or, across hosts, of the same topic) leads,
+//! otherwise to a random page. Copying is preferential attachment: in-degrees have a power-law tail
+//! with exponent 1 + 1/γ. Links of clicked pages are drawn among links to clicked pages with a
+//! probability of their own, which makes impact assortative.
 //!
-//! Growth is a sequence by nature (each link depends on all before it), so this
-//! part runs on one thread; each page still draws from numbers of its own.
+//! Each link depends on all earlier ones, so this part runs on one thread; random numbers are still
+//! keyed by page.
 
 use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_trace::Link;
@@ -20,12 +18,12 @@ use super::Config;
 use super::population::Population;
 use crate::generate::shared::instant;
 
-/// Draws for one link before giving up on finding a page not yet linked to; a link that was to
-/// stay on a host leaves it after the first so many, since small hosts have little to offer.
+/// Attempts to find a page not yet linked to. A link within a host leaves the host after the first of
+/// these numbers, because small hosts have few pages.
 const TRIES: usize = 6;
 const LOCAL_TRIES: usize = 4;
 
-/// Pages of a kind, and where links to such pages lead.
+/// Pages of a kind, and the targets of links to them.
 #[derive(Clone, Default)]
 struct Pool {
     pages: Vec<u32>,
@@ -40,7 +38,7 @@ struct Pools {
 }
 
 impl Pool {
-    /// A page by copying; `None` where there is none.
+    /// A page by copying, if there is one.
     fn pick(&self, copying: f64, draws: &mut Draws) -> Option<u32> {
         let from = if !self.targets.is_empty() && draws.chance(copying) {
             &self.targets
@@ -50,20 +48,20 @@ impl Pool {
         from.get(draws.below(from.len() as u64) as usize).copied()
     }
 
-    /// A page, all alike.
+    /// A uniformly random page.
     fn any(&self, draws: &mut Draws) -> Option<u32> {
         self.pages.get(draws.below(self.pages.len() as u64) as usize).copied()
     }
 }
 
 impl Pools {
-    /// Clicked pages only, if wanted and there are any.
+    /// Clicked pages only, if wanted and present.
     fn choose(&self, clicked: bool) -> &Pool {
         if clicked && !self.clicked.pages.is_empty() { &self.clicked } else { &self.all }
     }
 }
 
-/// The web while it grows.
+/// The growing web.
 struct Growth<'a> {
     config: &'a Config,
     who: &'a Population,
@@ -97,12 +95,12 @@ pub(super) fn grow(config: &Config, who: &Population, seed: u64) -> Vec<Link> {
 }
 
 impl Growth<'_> {
-    /// Older pages show a link to the new one: always one, and one more if it can be.
+    /// Links from older pages to the new one: always one, and a second one if possible.
     fn announce(&mut self, page: u32, draws: &mut Draws) {
         if page == 0 {
             return;
         }
-        // Both chosen before either shows it, so that no page announces itself.
+        // Choose both before adding links, so that no page announces itself.
         let (first, second) = (self.announcer(page, draws), self.announcer(page, draws));
         self.add(first, page);
         if second != first {
@@ -126,7 +124,7 @@ impl Growth<'_> {
         if draws.chance(self.config.hubs) { hub } else { hosts.all.any(draws).unwrap_or(hub) }
     }
 
-    /// The links that a page shows from its birth on.
+    /// The links of a page at its birth.
     fn link_out(&mut self, page: u32, draws: &mut Draws) {
         let index = page as usize;
         let host = self.who.host[index] as usize;
@@ -168,7 +166,7 @@ impl Growth<'_> {
         }
     }
 
-    /// From now on others may link to the page.
+    /// Makes the page a possible target.
     fn settle(&mut self, page: u32) {
         let index = page as usize;
         let (host, topic) = (self.who.host[index] as usize, usize::from(self.who.topic[index]));
@@ -181,8 +179,8 @@ impl Growth<'_> {
     }
 }
 
-/// Links of a page besides the template's: a Pareto law with the tail P(k) ∝ k^(−e) and the mean
-/// asked for, rounded at random so that the mean stays.
+/// Number of links of a page besides the template's: Pareto with tail P(k) ∝ k^(−e) and the set mean,
+/// rounded at random to keep the mean.
 fn out_degree(config: &Config, draws: &mut Draws) -> usize {
     let e = config.out_exponent;
     let least = config.links * (e - 2.0) / (e - 1.0);
@@ -211,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn copying_alone_makes_the_tail_it_should() {
+    fn copying_alone_gives_the_expected_tail() {
         // One host, one topic, no template, constant copying: the chance that a page of size n
         // gets the next link is γ·n/links + (1 − γ)/pages, whose in-degrees have the tail exponent
         // 1 + 1/γ. Measured on the pool itself.

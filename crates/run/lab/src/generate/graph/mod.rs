@@ -1,20 +1,17 @@
-//! A growing web of links in which some pages matter to searchers `[TTKN15]`.
+//! A growing link graph in which some pages have search impact `[TTKN15]`.
 //!
-//! Pages live on hosts of heavy-tailed sizes and speak of topics. A part is
-//! there from the start, the others are born over time; links appear when both
-//! their ends exist. A small set of seeds is known without a link, everything
-//! else is found by following links from there (all of it can be). Users view
-//! and click pages; clicked pages link to clicked pages far more than the rest
-//! do, directly and over two or three hops, which is what a crawler can learn
-//! from. URLs carry words of the topic, and clicked pages often the words of a
-//! query.
+//! Pages live on hosts of heavy-tailed sizes and have topics. Some exist from the start, the others
+//! are born over time; a link appears when both ends exist. A few seeds are known without a link, and
+//! every other page can be reached from them. Users view and click pages. Clicked pages link to
+//! clicked pages far more often than the rest do, directly and over two or three hops: that is what a
+//! crawler can learn from. URLs contain words of the topic, and those of clicked pages often the words
+//! of a query.
 //!
-//! Two presets stand for the paper's two corpora: [`Config::wikipedia`], where
-//! impact is spread (a random tenth of the pages has 20 % of what the best tenth
-//! has, that is, the best tenth has half of all), and [`Config::web_crawl`], where
-//! 0.4–0.8 % of pages take most clicks. For lognormal impact with spread σ the
-//! top share y of clicked pages holds Φ(σ − Φ⁻¹(1 − y)) of all clicks, so half of
-//! them lie on the top y exactly if σ = Φ⁻¹(1 − y); both presets use that.
+//! Two presets match the paper's two corpora: in [`Config::wikipedia`] impact is spread (a random
+//! tenth of the pages has 20 % of what the best tenth has, so the best tenth has half of all); in
+//! [`Config::web_crawl`] 0.4–0.8 % of the pages get most clicks. For lognormal impact with spread σ the
+//! top share y of clicked pages holds Φ(σ − Φ⁻¹(1 − y)) of all clicks, so the top y holds half of them
+//! exactly if σ = Φ⁻¹(1 − y); both presets use that.
 
 mod clicks;
 mod facts;
@@ -33,44 +30,44 @@ use tidewatch_trace::{Page, Trace};
 use super::Generated;
 use super::shared::{BadConfig, Checker, instant, scaled, zipf};
 
-/// What the web should be like.
+/// Settings of the graph web.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Which published figures the facts are compared with.
+    /// Selects the published figures for the facts.
     pub preset: Preset,
     /// Multiplies `pages` and `hosts`.
     pub scale: f64,
-    /// How many pages.
+    /// Number of pages.
     pub pages: usize,
-    /// How many hosts at most; small ones may end up without a page.
+    /// Largest number of hosts; small ones may stay without a page.
     pub hosts: usize,
     /// Exponent of Zipf's law of host sizes; 0 = equal.
     pub host_exponent: f64,
-    /// How long.
+    /// Length of the trace.
     pub duration: Span,
-    /// Share of pages born during the trace; the others are there from the start.
+    /// Share of pages born during the trace; the others exist from the start.
     pub born_later: f64,
     /// Share of pages that are seeds (at least one): roots of the first hosts.
     pub seeds: f64,
-    /// How many topics.
+    /// Number of topics.
     pub topics: u16,
     /// Exponent of Zipf's law of topics.
     pub topic_exponent: f64,
-    /// Chance that a page speaks of its host's topic rather than of any.
+    /// Probability that a page has its host's topic rather than a random one.
     pub on_topic: f64,
-    /// Mean number of links a page shows besides its template's.
+    /// Mean number of links of a page besides the template's.
     pub links: f64,
     /// Tail exponent of that number, above 2.
     pub out_exponent: f64,
     /// Most links drawn for a page.
     pub most_links: u32,
-    /// Chance that such a link stays on the host.
+    /// Probability that such a link stays on the host.
     pub local: f64,
-    /// Chance γ that a link copies another one; in-degrees have the tail exponent 1 + 1/γ.
+    /// Probability γ that a link copies another one; in-degrees have the tail exponent 1 + 1/γ.
     pub copying: f64,
-    /// Chance that a new page is announced by its host's hub rather than by any page there.
+    /// Probability that the hub of its host announces a new page, rather than a random page there.
     pub hubs: f64,
-    /// Chance that a link of a clicked page, or the announcement of one, is drawn among clicked
+    /// Probability that a link of a clicked page, or the announcement of one, is drawn among clicked
     /// pages only.
     pub assortative: f64,
     /// Share of pages that are clicked.
@@ -79,17 +76,18 @@ pub struct Config {
     pub viewed: f64,
     /// σ, the standard deviation of the logarithm of impact among clicked pages.
     pub impact_spread: f64,
-    /// Squared coefficient of variation of the chance of being clicked, over hosts.
+    /// Squared coefficient of variation, over hosts, of the probability that a page is clicked.
     pub host_quality_cv2: f64,
-    /// Mean clicks of a clicked page in a time as long as the trace.
+    /// Mean clicks of a clicked page over a time as long as the trace.
     pub clicks_per_page: f64,
-    /// How long views and clicks go on after the end of the trace.
+    /// How long views and clicks continue after the end of the trace.
     pub horizon: Span,
-    /// Chance that a clicked page's URL has the words of a query as frequent as its impact is high.
+    /// Probability that the URL of a clicked page contains the words of a query. Queries are matched by
+    /// rank: the higher the impact, the more frequent the query.
     pub query_match: f64,
-    /// Chance that another page's URL has the words of some query.
+    /// Probability that the URL of another page contains the words of a random query.
     pub query_noise: f64,
-    /// What the weights of pages are.
+    /// The weights of pages.
     pub weights: PageWeights,
 }
 
@@ -102,7 +100,7 @@ pub enum Preset {
     WebCrawl,
 }
 
-/// What the weights of pages are.
+/// The weights of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageWeights {
     /// 1 for all.
@@ -111,14 +109,14 @@ pub enum PageWeights {
     Impact,
 }
 
-/// The web with what a ranking by queries may know besides.
+/// The web with queries and topics.
 #[derive(Clone, Debug)]
 pub struct GraphWeb {
     /// The web.
     pub generated: Generated,
-    /// What users ask.
+    /// The queries of users.
     pub queries: Vec<Query>,
-    /// The topic of each page: what an anchor text leading there would tell.
+    /// The topic of each page, as an anchor text would tell it.
     pub topics: Vec<u16>,
 }
 
@@ -130,8 +128,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A web crawl in which hardly any page is clicked. Half of the clicks lie on the top tenth of
-    /// the clicked 2 %, four fifths on the top 0.7 % of all pages.
+    /// A web crawl with few clicked pages. The top tenth of the clicked 2 % has half of the clicks, the
+    /// top 0.7 % of all pages four fifths.
     pub fn web_crawl() -> Self {
         Config {
             preset: Preset::WebCrawl,
@@ -164,8 +162,8 @@ impl Config {
         }
     }
 
-    /// An encyclopedia: few hosts, three tenths of the pages clicked, half of the clicks on the top
-    /// third of those, that is, on a tenth of all; URLs that mostly say what queries ask.
+    /// An encyclopedia: few hosts; 30 % of the pages are clicked, and the top third of those has half
+    /// of the clicks; most URLs contain the words of queries.
     pub fn wikipedia() -> Self {
         Config {
             preset: Preset::Wikipedia,
@@ -184,7 +182,7 @@ impl Config {
         }
     }
 
-    /// Says which setting makes no sense, if one does.
+    /// Refuses the first invalid setting.
     pub fn check(&self) -> Result<(), BadConfig> {
         let check = Checker("graph");
         check.positive("scale", self.scale)?;
@@ -199,7 +197,7 @@ impl Config {
             ("born_later", self.born_later),
             ("seeds", self.seeds),
             (
-                "topics as a share of the most there are",
+                "topics as a share of the possible ones",
                 f64::from(self.topics) / words::MOST_TOPICS as f64,
             ),
             ("on_topic", self.on_topic),
@@ -225,12 +223,12 @@ impl Config {
     }
 }
 
-/// Makes the web. Panics where [`Config::check`] refuses.
+/// Generates the web. Panics if [`Config::check`] fails.
 pub fn generate(config: &Config, seed: u64) -> Generated {
     generate_web(config, seed).generated
 }
 
-/// Makes the web with its queries and topics. Panics where [`Config::check`] refuses.
+/// Generates the web with its queries and topics. Panics if [`Config::check`] fails.
 pub fn generate_web(config: &Config, seed: u64) -> GraphWeb {
     assert_eq!(config.check(), Ok(()), "the settings were not checked");
     let who = Population::draw(config, seed);
@@ -281,7 +279,7 @@ fn pages(config: &Config, who: &Population, queries: &[Query], seed: u64) -> Vec
     (0..who.len()).into_par_iter().map(page).collect()
 }
 
-/// Where each clicked page stands among clicked pages by impact: 0 first, towards 1 last.
+/// Rank of each clicked page by impact among clicked pages, from 0 (first) towards 1.
 fn standings(who: &Population) -> Vec<f64> {
     let mut order: Vec<u32> =
         (0..who.len() as u32).filter(|&p| who.appeal[p as usize].is_clicked()).collect();
@@ -410,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_settings_are_refused() {
+    fn invalid_settings_are_refused() {
         let bad = [
             Config { pages: 0, ..Config::default() },
             Config { topics: 0, ..Config::default() },

@@ -1,4 +1,4 @@
-//! Who is there: hosts, topics, births and appeal of pages, before any link.
+//! Hosts, topics, births and impact of pages, before any link.
 
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
@@ -9,10 +9,10 @@ use tidewatch_trace::Host;
 use super::Config;
 use crate::generate::shared::{assign_hosts, scaled, zipf};
 
-/// Impact of a page that is shown but not clicked, relative to the mean of clicked ones.
+/// Impact of a page that is shown but never clicked, relative to the mean of clicked ones.
 const SHOWN_ONLY: f64 = 0.2;
 
-/// Every page but its links, in order of birth: index = order.
+/// Every page without its links, in order of birth.
 pub(super) struct Population {
     pub(super) hosts: Vec<Host>,
     pub(super) host: Vec<u32>,
@@ -24,7 +24,7 @@ pub(super) struct Population {
     pub(super) roots: Vec<u32>,
 }
 
-/// What users would do with a page.
+/// How users treat a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Appeal {
     /// Never shown.
@@ -70,7 +70,7 @@ impl Population {
     }
 }
 
-/// A page speaks of its host's topic, or of any.
+/// The topic of each page: its host's or a random one.
 fn topics(config: &Config, host: &[u32], hosts: usize, seed: u64) -> Vec<u16> {
     let law = zipf(usize::from(config.topics), config.topic_exponent);
     let any = |label, item| law.sample(&mut Draws::keyed(seed, label, item)) as u16 - 1;
@@ -86,7 +86,7 @@ fn topics(config: &Config, host: &[u32], hosts: usize, seed: u64) -> Vec<u16> {
         .collect()
 }
 
-/// Pages of the start, then the others at uniform times, in order.
+/// Births: pages of the start at zero, then the others at uniform times.
 fn births(config: &Config, pages: usize, seed: u64) -> Vec<f64> {
     let later = ((pages as f64 * config.born_later).round() as usize).min(pages - 1);
     let (label, duration) = (purpose("graph.birth"), config.duration.seconds());
@@ -99,14 +99,14 @@ fn births(config: &Config, pages: usize, seed: u64) -> Vec<f64> {
     born
 }
 
-/// Clicked pages gather on good hosts; impact among them is lognormal with mean 1.
+/// Clicked pages cluster on good hosts; their impact is lognormal with mean 1.
 fn appeals(config: &Config, host: &[u32], hosts: usize, seed: u64) -> Vec<Appeal> {
     let [of_host, of_page] = [purpose("graph.quality"), purpose("graph.appeal")];
     let law = GammaRates::new(1.0, config.host_quality_cv2);
     let quality: Vec<f64> = (0..hosts as u64)
         .map(|h| law.map_or(1.0, |law| law.sample(&mut Draws::keyed(seed, of_host, h))))
         .collect();
-    // Large hosts weigh more: without this the share of clicked pages would hang on their luck.
+    // Normalise by host size: otherwise the share of clicked pages would depend on a few large hosts.
     let mean = host.iter().map(|&h| quality[h as usize]).sum::<f64>() / host.len() as f64;
     let sigma = config.impact_spread;
     host.par_iter()

@@ -1,10 +1,9 @@
-//! What pages and queries speak of.
+//! Words of topics, pages and queries.
 //!
-//! Each topic has words of its own, made of syllables so that they look like
-//! words and split like words. A query is two words of a topic; a page says
-//! what it is about in its URL. Pages that earn clicks mostly answer a query,
-//! and the more clicks the more frequent the query: what ranking by query
-//! overlap lives on. Some worthless pages carry such words too: what it dies of.
+//! Each topic has its own words, made of syllables so that they tokenise like words. A query is two
+//! words of a topic, and URLs contain words of the page's topic. Most clicked pages match a query, a
+//! more frequent one the more clicks they get, which ranking by query overlap can use; some pages
+//! without clicks match a query too.
 
 use tidewatch_math::rng::Draws;
 use tidewatch_math::sample::ZipfRanks;
@@ -22,16 +21,15 @@ const CONSONANTS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
 const VOWELS: &[u8; 5] = b"aeiou";
 /// Syllables of a consonant and a vowel.
 const SYLLABLES: u64 = (CONSONANTS.len() * VOWELS.len()) as u64;
-/// Words of three syllables; also the most words there are.
+/// Number of words of three syllables.
 pub(super) const WORDS: u64 = SYLLABLES.pow(3);
-/// Coprime to [`WORDS`], so that multiplying by it sends neighbours far apart
-/// and no two words to the same place.
+/// Coprime to [`WORDS`], so that multiplying by it is a permutation that separates neighbours.
 const STRIDE: u64 = 618_033;
 
 /// A query of users.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// Its words, separated by spaces. Page URLs carry such words in their path.
+    /// Its words, separated by spaces. Paths of URLs contain such words.
     pub terms: String,
     /// Its share of all queries.
     pub frequency: f64,
@@ -39,7 +37,7 @@ pub struct Query {
     pub topic: u16,
 }
 
-/// Most topics whose words are all different.
+/// Most topics with distinct words.
 pub(super) const MOST_TOPICS: u64 = WORDS / VOCABULARY;
 
 /// Word number `index` of a topic.

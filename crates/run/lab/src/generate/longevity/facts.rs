@@ -1,5 +1,5 @@
-//! The measurements of `[OP08]`, made on the generated web as they were on the
-//! real one: from snapshots taken every two days, without knowing the regions.
+//! The measurements of `[OP08]` on the generated web: from snapshots every two days, without knowledge
+//! of the regions.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -11,16 +11,16 @@ use super::Config;
 use crate::generate::Fact;
 use crate::generate::shared::{known, mean, shape};
 
-/// What snapshots show of a page.
+/// Statistics of a page from its snapshots.
 #[derive(Clone, Debug, Default)]
 struct Measured {
     /// No snapshot differed from the one before.
     is_static: bool,
     /// Share of snapshots that differ from the one before.
     frequency: f64,
-    /// Mean number of snapshots that fragments of known lifetime were seen in; `None` without any.
+    /// Mean number of snapshots with a fragment, over fragments of known lifetime; `None` without any.
     longevity: Option<f64>,
-    /// Fragments of known lifetime that survived no other page update (K = 1), and all of them.
+    /// Fragments of known lifetime that survived no page update (K = 1), and all of known lifetime.
     one_update: u64,
     known_lives: u64,
     /// Static fragments and all fragments, summed over snapshots.
@@ -65,7 +65,7 @@ pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
         ("share of non-static fragments that churn (K = 1)", one_update, "[OP08, §3.3.2]"),
         ("share of non-static fragments that scroll (K > 1)", 1.0 - one_update, "[OP08, §3.3.2]"),
         (
-            "correlation of change frequency with longevity, without its sign",
+            "correlation of change frequency with longevity, absolute value",
             pearson(&frequencies, &lives).abs(),
             "[OP08, §3.2]",
         ),
@@ -80,7 +80,7 @@ pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
             "[OP08, §5.3], the lower end of the playing field",
         ),
     ];
-    // The random corpus is described only as more dynamic than this one.
+    // Of the random corpus only "more dynamic" is published.
     let published = [0.5, 0.9, 0.67, 0.33, 0.67, 0.1, 0.03];
     let mut facts: Vec<Fact> = figures
         .into_iter()
@@ -93,12 +93,12 @@ pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
             }
         })
         .collect();
-    facts.push(shape("fragments a page", size, "not published"));
+    facts.push(shape("fragments per page", size, "not published"));
     facts.push(shape("mean longevity, snapshots", mean(&lives), "not published"));
     facts
 }
 
-/// Looks at one page's versions through `snapshots` snapshots, the first at the start.
+/// Statistics of one page from `snapshots` snapshots, the first at the start.
 fn measure(versions: &Versions, rows: &[Version], snapshots: u32, spacing: Span) -> Measured {
     let groups = seen(versions, rows, snapshots, spacing);
     let n = snapshots as usize;
@@ -120,7 +120,7 @@ fn measure(versions: &Versions, rows: &[Version], snapshots: u32, spacing: Span)
         if first == 0 && end == n {
             measured.static_seen += count * n as u64;
         } else if first > 0 && end < n {
-            // Updates that it lived through, the one that ended it included.
+            // Updates during its life, including the one that removed it.
             let survived = upto[end + 1] - upto[first + 1];
             measured.one_update += count * u64::from(survived == 1);
             measured.known_lives += count;
@@ -133,7 +133,7 @@ fn measure(versions: &Versions, rows: &[Version], snapshots: u32, spacing: Span)
     measured
 }
 
-/// Fragments by the snapshots they are seen in; those that fall between two are not seen.
+/// Fragments by the snapshots that contain them; those between two snapshots are not seen.
 fn seen(
     versions: &Versions,
     rows: &[Version],
@@ -179,12 +179,12 @@ fn differing(groups: &FxHashMap<Seen, u64>, snapshots: usize) -> Vec<bool> {
     differs
 }
 
-/// Mean divergence never refreshed, and refreshed at every snapshot.
+/// Mean divergence without refreshes, and with a refresh at every snapshot.
 ///
 /// D = 1 − |A∩B|/|A∪B| `[OP08, eq. 3]`. Within an interval the copy is E·D(left, right) stale,
 /// with E the page's eagerness, the mean of D(0,1)/D(0,2) over triples `[OP08, app. B]`.
 fn staleness(groups: &FxHashMap<Seen, u64>, n: usize) -> (f64, f64) {
-    // How many fragments are in snapshot i, in i and i + 1, in i and i + 2, in 0 and i.
+    // Numbers of fragments in snapshot i, in i and i + 1, in i and i + 2, in 0 and i.
     let mut common = [vec![0_i64; n + 1], vec![0; n + 1], vec![0; n + 1]];
     let mut with_first = vec![0_i64; n + 1];
     for (group, &count) in groups {
@@ -239,7 +239,7 @@ mod tests {
         let m = measure(&versions, &versions.rows, 5, Span::DAY.times(2));
         assert!(!m.is_static);
         assert!((m.frequency - 0.5).abs() < 1e-15);
-        // Only 7 and 8 have both ends in sight: seen on day 4 alone, ended by the next update.
+        // Only 7 and 8 have known lifetimes: seen on day 4 alone, removed by the next update.
         assert_eq!(m.longevity, Some(1.0));
         assert_eq!((m.one_update, m.known_lives), (2, 2));
         assert_eq!((m.static_seen, m.seen), (20, 30));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_between_snapshots_is_not_seen() {
+    fn fragments_between_snapshots_are_not_seen() {
         let mut versions = example();
         versions.push(0, Time::from_micros(6 * DAY + 5), &[11], &[9]);
         versions.push(0, Time::from_micros(6 * DAY + 9), &[9], &[11]);

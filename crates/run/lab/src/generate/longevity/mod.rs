@@ -1,18 +1,17 @@
-//! Pages made of parts that live differently long `[OP08]`.
+//! Pages made of regions with different fragment lifetimes `[OP08]`.
 //!
 //! A page is a set of independent regions: *static* ones; *churn*, overwritten
 //! by every update; *scroll*, where an update pushes out the oldest of K items.
 //! The trace gives every version as fragments added and removed, and a binary
-//! change for each. Fragments are 64-bit words from the keyed generator: they
-//! look uniform, which sketches by smallest hashes need, and never come back.
+//! change for each. Fragments are 64-bit numbers from the keyed generator: uniform, as min-hash sketches
+//! need, and never repeated.
 //!
-//! The paper measured two corpora through snapshots every second day. Its
-//! mixture on the better one is what [`Config::default`] is calibrated to: the
-//! facts repeat the paper's measurements on the generated web, through
-//! snapshots as well. The sign of its correlation is not given; longevity
-//! falls as change frequency rises, so ours is negative and compared without
-//! its sign. The random corpus is described as having more dynamic content and
-//! a much higher staleness that no policy can avoid; [`Config::random`] does.
+//! The paper measured two corpora by snapshots every two days. [`Config::default`] is calibrated to
+//! the high-quality one, and the facts repeat the paper's measurements on snapshots of the generated
+//! web. The paper does not give the sign of its correlation; longevity falls as change frequency rises,
+//! so ours is negative and absolute values are compared. [`Config::random`] stands for the random
+//! corpus, of which the paper says that it has more dynamic content and a much higher unavoidable
+//! staleness.
 
 mod facts;
 mod region;
@@ -30,72 +29,69 @@ use super::Generated;
 use super::shared::{BadConfig, Checker, MOST_ITEMS, assign_hosts, instant, scaled};
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
-/// Fewest fragments of a page, so that each may have a static and a dynamic part.
+/// Fewest fragments of a page, so that it can have a static and a dynamic part.
 const SMALLEST_PAGE: f64 = 10.0;
-/// Largest page, as a multiple of the median: keeps a freak draw from filling memory.
+/// Largest page, as a multiple of the median; bounds memory.
 const LARGEST_PAGE: f64 = 100.0;
 
-/// What the web should be like.
+/// Settings of the longevity web.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Multiplies `pages` and `hosts`.
     pub scale: f64,
-    /// How many pages.
+    /// Number of pages.
     pub pages: usize,
-    /// How many hosts at most; small ones may end up without a page.
+    /// Largest number of hosts; small ones may stay without a page.
     pub hosts: usize,
     /// Exponent of Zipf's law of host sizes; 0 = equal.
     pub host_exponent: f64,
-    /// Snapshots through which the facts are measured, at least 3. The trace
-    /// lasts `snapshots · spacing`.
+    /// Snapshots on which the facts are measured, at least 3. The trace lasts `snapshots · spacing`.
     pub snapshots: u32,
     /// Time between snapshots.
     pub spacing: Span,
     /// Share of pages that never change.
     pub static_pages: f64,
-    /// Median number of fragments on a page. (A real page has as many shingles
-    /// as words; fewer keep traces small and sketches honest.)
+    /// Median number of fragments on a page. Real pages have as many shingles as words; fewer keep
+    /// traces small.
     pub median_fragments: f64,
     /// Standard deviation of the logarithm of page sizes.
     pub size_spread: f64,
     /// Mean share of a changing page's fragments that is not static.
     pub dynamic_share: f64,
-    /// How alike those shares are: a + b of the beta law they come from. Small:
-    /// most pages have a little dynamic content, some consist of nothing else.
+    /// Concentration a + b of the beta law of those shares. Small: most pages have little dynamic
+    /// content, some nothing else.
     pub dynamic_evenness: f64,
-    /// Most dynamic regions a changing page has; their number is uniform from 1 on.
+    /// Most dynamic regions of a changing page; their number is uniform from 1.
     pub regions: u32,
     /// Share of dynamic regions that churn; the others scroll.
     pub churn_regions: f64,
-    /// Updates of churn regions.
+    /// Update rates of churn regions.
     pub churn: Updates,
-    /// Updates of scroll regions.
+    /// Update rates of scroll regions.
     pub scroll: Updates,
-    /// Share of scroll regions that show two items; the others' number is
-    /// uniform from 3 to `most_items`.
+    /// Share of scroll regions with two items; the others have a uniform number from 3 to
+    /// `most_items`.
     pub pairs: f64,
-    /// Most items that a scroll region shows, at least 3.
+    /// Most items of a scroll region, at least 3.
     pub most_items: u32,
-    /// Whether the facts are compared with the published figures, which are
-    /// those of the high-quality corpus.
+    /// Compare facts with the published figures, which are those of the high-quality corpus.
     pub is_high_quality: bool,
 }
 
-/// How often the regions of a kind are updated: a lognormal law, cut off above.
+/// Update rates of a kind of region: lognormal with an upper limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Updates {
     /// Median, per day.
     pub median_per_day: f64,
     /// Standard deviation of the logarithm.
     pub spread: f64,
-    /// Largest, per day. Far beyond the snapshots' rhythm faster updates look
-    /// alike and only make the trace larger.
+    /// Largest, per day. Updates much faster than the snapshots look alike and only enlarge the trace.
     pub most_per_day: f64,
 }
 
 impl Default for Config {
-    /// The high-quality corpus: 10,000 pages, 30 snapshots. A few pages of the
-    /// changing 52 % show no change in sixty days, which makes half of all.
+    /// The high-quality corpus: 10,000 pages, 30 snapshots. 52 % of the pages can change; a few of them
+    /// do not within sixty days, which leaves half of all.
     fn default() -> Self {
         Config {
             scale: 1.0,
@@ -121,8 +117,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The random corpus: 50 snapshots, fewer static pages, more and faster
-    /// dynamic content.
+    /// The random corpus: 50 snapshots, fewer static pages, more and faster dynamic content.
     pub fn random() -> Self {
         Config {
             snapshots: 50,
@@ -135,12 +130,12 @@ impl Config {
         }
     }
 
-    /// How long the trace lasts.
+    /// Length of the trace.
     pub fn duration(&self) -> Span {
         self.spacing.times(u64::from(self.snapshots))
     }
 
-    /// Says which setting makes no sense, if one does.
+    /// Refuses the first invalid setting.
     pub fn check(&self) -> Result<(), BadConfig> {
         let check = Checker("longevity");
         check.positive("scale", self.scale)?;
@@ -171,7 +166,7 @@ impl Config {
         check.count("fragments at a time (at most)", at_once.clamp(1.0, 2.0 * MOST_ITEMS))
     }
 
-    /// What truly drives a page.
+    /// The regions of a page.
     fn regions(&self, draws: &mut Draws) -> Vec<Region> {
         let size = lognormal(self.median_fragments, self.size_spread, draws)
             .clamp(SMALLEST_PAGE, self.median_fragments.max(SMALLEST_PAGE) * LARGEST_PAGE);
@@ -189,20 +184,20 @@ impl Config {
         regions
     }
 
-    /// The dynamic share of a changing page: beta with the mean asked for.
+    /// The dynamic share of a changing page: beta with the set mean.
     fn draw_share(&self, draws: &mut Draws) -> f64 {
         let (mean, both) = (self.dynamic_share, self.dynamic_evenness);
         Beta::new(mean * both, (1.0 - mean) * both).map_or(mean, |law| law.sample(draws))
     }
 
-    /// A dynamic region of about so many fragments.
+    /// A dynamic region of about `size` fragments.
     fn region(&self, fragments: u32, draws: &mut Draws) -> Region {
         if draws.chance(self.churn_regions) {
             return Region { rate: self.churn.draw(draws), items: 1, item_fragments: fragments };
         }
         let beyond = u64::from(self.most_items) - 2;
         let items = if draws.chance(self.pairs) { 2 } else { 3 + draws.below(beyond) as u32 };
-        // Each item has at least one fragment, so small regions scroll few.
+        // Each item has at least one fragment, so small regions have few items.
         let items = items.min(fragments.max(2));
         let item_fragments = (fragments / items).max(1);
         Region { rate: self.scroll.draw(draws), items, item_fragments }
@@ -221,8 +216,8 @@ fn lognormal(median: f64, spread: f64, draws: &mut Draws) -> f64 {
     LogNormal::new(median.ln(), spread).map_or(median, |law| law.sample(draws))
 }
 
-/// What truly drives each page, recomputed from the same settings: the
-/// knowledge of an oracle. Panics where [`Config::check`] refuses.
+/// The true process of each page, recomputed from the same settings, for oracles and tests. Panics
+/// if [`Config::check`] fails.
 pub fn truth(config: &Config, seed: u64) -> Vec<Vec<Region>> {
     assert_eq!(config.check(), Ok(()), "the settings were not checked");
     let label = purpose("longevity.regions");
@@ -232,7 +227,7 @@ pub fn truth(config: &Config, seed: u64) -> Vec<Vec<Region>> {
         .collect()
 }
 
-/// Makes the web. Panics where [`Config::check`] refuses.
+/// Generates the web. Panics if [`Config::check`] fails.
 pub fn generate(config: &Config, seed: u64) -> Generated {
     let regions = truth(config, seed);
     let versions = live(&regions, config.duration().seconds(), seed);
@@ -331,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_settings_are_refused() {
+    fn invalid_settings_are_refused() {
         let bad = [
             Config { pages: 0, ..Config::default() },
             Config { snapshots: 2, ..Config::default() },

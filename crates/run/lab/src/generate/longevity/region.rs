@@ -1,7 +1,7 @@
-//! Parts of a page, each with an update process of its own.
+//! Regions of a page, each with its own update process.
 //!
-//! One mechanism covers all three behaviours of `[OP08, §3.3]`: a region shows
-//! K items, and each update puts up a new one and takes down the oldest. K = 1
+//! One mechanism covers all three behaviours of `[OP08, §3.3]`: a region shows K items, and each
+//! update adds a new one and removes the oldest. K = 1
 //! is churn (the whole region is overwritten), K > 1 is scroll, and a region
 //! without updates is static. Updates are Poisson with rate λ, so a fragment
 //! lives as long as K gaps: P(lifetime ≤ t) = 1 − Σ_{i<K} (λt)^i e^(−λt)/i!,
@@ -14,21 +14,21 @@ use tidewatch_math::rng::Draws;
 
 use crate::generate::shared::instant;
 
-/// A region before it lives.
+/// Parameters of a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
     /// Updates per second; 0 = static.
     pub rate: f64,
     /// Items shown at a time (K); 1 = churn.
     pub items: u32,
-    /// Fragments an item consists of.
+    /// Fragments per item.
     pub item_fragments: u32,
 }
 
 /// The contents of one page over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
-    /// When each version was put up, and how many fragments it added and removed.
+    /// Time of each version, and numbers of fragments added and removed.
     pub(super) rows: Vec<(Time, u32, u32)>,
     /// Fragments added, then removed, row by row.
     pub(super) fragments: Vec<u64>,
@@ -52,10 +52,8 @@ impl Region {
 }
 
 impl History {
-    /// Lets the regions of a page live. `updates` draws the times, `hashes` the fragments.
-    ///
-    /// The start is stationary without further ado: Poisson updates have no
-    /// memory, and the items shown at the start will leave in order.
+    /// Simulates the regions of a page. `updates` draws the times, `hashes` the fragments. The start is
+    /// stationary, because Poisson updates have no memory.
     pub(super) fn of(
         regions: &[Region],
         duration: f64,
@@ -80,7 +78,7 @@ impl History {
         history
     }
 
-    /// A version in which all regions of `at_once` have a new item in place of their oldest.
+    /// A version in which all regions of `at_once` replace their oldest item.
     fn update(
         &mut self,
         regions: &[Region],
@@ -97,7 +95,7 @@ impl History {
             added.extend(fresh);
         }
         if at_once.len() > 1 {
-            // One region twice within a microsecond: what it put up in between, nobody saw.
+            // Two updates of one region within a microsecond: the item in between is not recorded.
             let between: Vec<u64> = removed.iter().filter(|f| added.contains(f)).copied().collect();
             added.retain(|f| !between.contains(f));
             removed.retain(|f| !between.contains(f));

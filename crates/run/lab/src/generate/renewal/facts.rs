@@ -1,4 +1,4 @@
-//! How the web compares with what it was calibrated to.
+//! Compares the web with the figures it is calibrated to.
 
 use tidewatch_core::{Span, Time};
 use tidewatch_trace::Trace;
@@ -7,9 +7,9 @@ use super::{Config, Law, PageLaw, Rates, SECONDS_PER_DAY, Weights};
 use crate::generate::Fact;
 use crate::generate::shared::{known, mean, shape, squared_cv, top_share};
 
-/// Share of pages whose weight is summed up.
+/// Share of the pages with most weight.
 const TOP: f64 = 0.01;
-/// Changes expected of a page from which on its count tells something of its dispersion.
+/// Fewest expected changes of a page for the index of dispersion.
 const FEWEST: f64 = 1.0;
 
 pub(super) fn facts(
@@ -31,16 +31,16 @@ fn rates(config: &Config, laws: &[PageLaw], facts: &mut Vec<Fact>) {
     let (what_mean, what_cv) =
         ("mean change rate, per day", "squared coefficient of variation of change rates");
     if let Rates::Gamma { mean_per_day, squared_cv: cv2 } = config.rates {
-        let source = "the gamma law asked for [CGM03, eq. 5.6-5.7]";
+        let source = "setting, gamma law [CGM03, eq. 5.6-5.7]";
         facts.push(known(what_mean, mean_per_day, mean(&daily), source));
         facts.push(known(what_cv, cv2, squared_cv(&daily), source));
     } else {
-        facts.push(shape(what_mean, mean(&daily), "the list asked for"));
-        facts.push(shape(what_cv, squared_cv(&daily), "the list asked for"));
+        facts.push(shape(what_mean, mean(&daily), "setting, list"));
+        facts.push(shape(what_cv, squared_cv(&daily), "setting, list"));
     }
 }
 
-/// Pages that have changed by the end of the first day, and of the tenth.
+/// Share of pages changed within the first day, and within ten days.
 fn first_changes(trace: &Trace, facts: &mut Vec<Fact>) {
     let changes = trace.changes.as_deref().unwrap_or_default();
     let changed_by = |age: Span| {
@@ -54,7 +54,7 @@ fn first_changes(trace: &Trace, facts: &mut Vec<Fact>) {
     facts.push(known("share of pages changed within ten days", 0.5, ten, source));
 }
 
-/// For each law: changes that came per change expected, and how unevenly.
+/// For each law: changes per expected change, and the index of dispersion.
 fn by_law(config: &Config, laws: &[PageLaw], trace: &Trace, facts: &mut Vec<Fact>) {
     let mut counts = vec![0.0_f64; laws.len()];
     for change in trace.changes.iter().flatten() {
@@ -83,7 +83,7 @@ fn by_law(config: &Config, laws: &[PageLaw], trace: &Trace, facts: &mut Vec<Fact
         let name = law.name();
         let stationary = "exact for a stationary process";
         facts.push(known(
-            &format!("{name}: changes per change expected"),
+            &format!("{name}: changes per expected change"),
             1.0,
             came / expected,
             stationary,
@@ -94,7 +94,7 @@ fn by_law(config: &Config, laws: &[PageLaw], trace: &Trace, facts: &mut Vec<Fact
             &format!("{name}: page-days per change"),
             wanted,
             gap,
-            "1 / mean rate drawn",
+            "1 / mean drawn rate",
         ));
         let spread = mean(&spreads);
         let what = format!("{name}: index of dispersion of the number of changes");
@@ -115,5 +115,5 @@ fn top_weight(config: &Config, weights: &[f64]) -> Fact {
     let exponent = config.weights.exponent();
     let zipf = |n: usize| (1..=n).map(|r| (r as f64).powf(-exponent)).sum::<f64>();
     let top = (TOP * weights.len() as f64).ceil() as usize;
-    known(what, zipf(top) / zipf(weights.len()), ours, "Zipf's law asked for")
+    known(what, zipf(top) / zipf(weights.len()), ours, "setting, Zipf's law")
 }

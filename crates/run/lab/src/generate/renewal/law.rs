@@ -1,21 +1,18 @@
-//! Laws of the gaps between changes, all told by one rate, and how a page
-//! changes under them from a stationary start.
+//! Laws of the gaps between changes, parametrised by the rate, and stationary renewal processes.
 //!
-//! A renewal process looked at from an arbitrary moment does not wait a whole
-//! gap for its next event: it waits the *residual* of the gap in progress,
-//! which has density λ·Ḡ(t) with Ḡ the chance that a gap exceeds t and 1/λ the
-//! mean gap. Starting each page with a residual makes the process stationary:
-//! the expected number of changes in any window of length t is exactly λt, no
-//! matter where the window lies, which is what [WSY02] assumes when it averages
-//! staleness over time. (An ordinary start would crowd changes at the origin
-//! for laws of high variance, and keep them away for regular ones.)
+//! Seen from an arbitrary moment, the next event of a renewal process comes after the *residual* of the
+//! gap in progress, which has density λ·Ḡ(t), where Ḡ(t) is the probability that a gap exceeds t and
+//! 1/λ the mean gap. Starting each page with a residual makes the process stationary: the expected
+//! number of changes in any window of length t is exactly λt, as [WSY02] assumes when it averages
+//! staleness over time. (An ordinary start would have too many changes near the origin for laws of
+//! high variance, and too few for regular ones.)
 //!
 //! The gaps themselves are [`RenewalGap`]'s.
 
 use tidewatch_math::rng::Draws;
 use tidewatch_math::sample::RenewalGap;
 
-/// How the gaps between a page's changes are distributed, besides their mean.
+/// Distribution of the gaps between changes, apart from their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
     /// Exponential gaps, Ḡ(t) = e^(−λt).
@@ -28,41 +25,40 @@ pub enum Law {
     },
     /// Ḡ(t) = (s/t)^a for t ≥ s, with s = (a − 1)/(aλ).
     ///
-    /// For a ≤ 1 the mean gap is infinite: there is no change rate, no
-    /// residual law and no stationary start, and the page changes ever more
-    /// rarely (about t^a times in t). Then λ only sets the scale, through the
-    /// median gap ln 2/λ that a Poisson page of that rate would have, and the
-    /// first gap is drawn like any other. Facts leave such pages out.
+    /// For a ≤ 1 the mean gap is infinite: there is no change rate, no residual law and no stationary
+    /// start, and changes become rarer over time (about t^a in t). Then λ only sets the scale, by the
+    /// median gap ln 2/λ of a Poisson page, and the first gap is drawn like any other. Facts exclude
+    /// such pages.
     Pareto {
         /// a > 0; a mean exists for a > 1, a variance for a > 2.
         shape: f64,
     },
-    /// A timetable of possible update times, each taken with its own chance
-    /// [WSY02, quasi-deterministic case]; see [`Timetable`].
+    /// Possible update times, each used with its own probability [WSY02, quasi-deterministic case];
+    /// see [`Timetable`].
     Quasi {
-        /// Possible update times a period, at least one.
+        /// Possible update times per period, at least one.
         slots: u32,
-        /// Mean chance that one is taken, in (0, 1].
+        /// Mean probability that one is used, in (0, 1].
         chance: f64,
     },
 }
 
-/// Possible update times of one page, over and over.
+/// Possible update times of one page, repeated every period.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timetable {
     /// Length of a period, seconds. Chosen so that Σ chances/period is the page's rate.
     pub period: f64,
-    /// Possible update times from the start of a period, ascending, seconds. Uniform in the
-    /// period, so the trace's origin is at no special place of the timetable.
+    /// Possible update times from the start of a period, ascending, in seconds; uniform in the period,
+    /// so that the origin of the trace is not special.
     pub times: Vec<f64>,
-    /// The chance that each is taken.
+    /// The probability of each.
     pub chances: Vec<f64>,
 }
 
-/// What truly drives a page: hidden from policies, known to oracles and tests.
+/// The true process of a page, known to oracles and tests only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageLaw {
-    /// Changes per second in the long run.
+    /// Long-run changes per second.
     pub rate: f64,
     /// The law of its gaps.
     pub law: Law,
@@ -81,7 +77,7 @@ impl Law {
         }
     }
 
-    /// Whether gaps have a mean, so that there is a rate to speak of.
+    /// Whether gaps have a finite mean.
     pub fn has_mean(self) -> bool {
         !matches!(self, Law::Pareto { shape } if shape <= 1.0)
     }
@@ -98,7 +94,7 @@ impl Law {
     }
 }
 
-/// A gap under Pareto's law with a shape of at most one: s·U^(−1/a), with median ln 2/rate.
+/// A Pareto gap of shape at most one: s·U^(−1/a), with median ln 2/rate.
 fn gap_without_mean(rate: f64, shape: f64, draws: &mut Draws) -> f64 {
     let scale = std::f64::consts::LN_2 / rate * (-1.0 / shape).exp2();
     scale * draws.uniform_open().powf(-1.0 / shape)
@@ -138,7 +134,7 @@ impl PageLaw {
     }
 }
 
-/// Times from `first` on, a gap apart, while before `duration`.
+/// Times from `first` on, separated by gaps, before `duration`.
 fn collect(first: f64, duration: f64, mut gap: impl FnMut() -> f64) -> Vec<f64> {
     let mut at = first;
     let mut times = Vec::new();
@@ -150,7 +146,7 @@ fn collect(first: f64, duration: f64, mut gap: impl FnMut() -> f64) -> Vec<f64> 
 }
 
 impl Timetable {
-    /// Chances are uniform around `chance`, as widely as [0, 1] lets them.
+    /// Probabilities are uniform around `chance`, as wide as [0, 1] allows.
     fn draw(rate: f64, slots: u32, chance: f64, draws: &mut Draws) -> Self {
         let reach = chance.min(1.0 - chance);
         let chances: Vec<f64> =

@@ -1,17 +1,15 @@
-//! Pages that change or do not: the web of refresh-frequency theory.
+//! Pages with binary changes: the model of refresh-frequency theory.
 //!
 //! Each page has a long-run change rate λ, drawn from a gamma law as in
-//! `[CGM03]`, a law of its gaps as in `[WSY02]`, and a weight. Changes are a
-//! renewal process in equilibrium (see [`Law`]), so that time averages over
-//! the trace estimate what the theory computes. Nothing links to anything:
-//! every page is known from the start.
+//! `[CGM03]`, a law of gaps as in `[WSY02]`, and a weight. Changes are a stationary renewal process (see
+//! [`Law`]), so that time averages over the trace estimate what the theory computes. There are no
+//! links; every page is known from the start.
 //!
 //! The defaults are solved for two published figures: 23 % of web pages change
 //! within a day, half of them within ten days `[WSY02]`. With Poisson pages and
 //! gamma rates (mean m, squared coefficient of variation δ²) the chance of no
 //! change within t is (1 + mδ²t)^(−1/δ²), and the two figures give m = 0.506 a
-//! day and δ² = 4.60. The default mixture of laws keeps these rates; how far
-//! its figures move is a fact of the output.
+//! day and δ² = 4.60. The default mixture of laws keeps these rates; the facts show its figures.
 
 mod facts;
 mod law;
@@ -31,22 +29,22 @@ use super::shared::{BadConfig, Checker, MOST_ITEMS, assign_hosts, instant, scale
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// What the web should be like.
+/// Settings of the renewal web.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Multiplies `pages` and `hosts`.
     pub scale: f64,
-    /// How many pages.
+    /// Number of pages.
     pub pages: usize,
-    /// How many hosts at most; small ones may end up without a page.
+    /// Largest number of hosts; small ones may stay without a page.
     pub hosts: usize,
     /// Exponent of Zipf's law of host sizes; 0 = equal.
     pub host_exponent: f64,
-    /// How long.
+    /// Length of the trace.
     pub duration: Span,
     /// Change rates of the pages.
     pub rates: Rates,
-    /// Laws of the gaps and the share of pages under each; shares need not add up to 1.
+    /// Laws of gaps and the share of pages under each; shares need not sum to 1.
     pub laws: Vec<(Law, f64)>,
     /// Weights of the pages.
     pub weights: Weights,
@@ -59,17 +57,16 @@ pub enum Rates {
     Gamma {
         /// Changes a day, on average over pages.
         mean_per_day: f64,
-        /// δ² = variance / mean²; 0 = all pages alike.
+        /// δ² = variance / mean²; 0 = all pages equal.
         squared_cv: f64,
     },
-    /// These, in changes a day, page after page and over again.
+    /// This list, in changes a day, repeated over the pages.
     Fixed(Vec<f64>),
 }
 
 impl Default for Config {
-    /// Ten thousand pages under a mixture of laws, in the proportions that
-    /// `[WSY02]` tells in words: often Weibull, sometimes Pareto, rarely Poisson,
-    /// some quasi-deterministic.
+    /// Ten thousand pages under a mixture of laws, as `[WSY02]` describes it: often Weibull, sometimes
+    /// Pareto, rarely Poisson, some quasi-deterministic.
     fn default() -> Self {
         Config {
             scale: 1.0,
@@ -95,7 +92,7 @@ impl Config {
         Config { laws: vec![(Law::Poisson, 1.0)], weights: Weights::Equal, ..Config::default() }
     }
 
-    /// Says which setting makes no sense, if one does.
+    /// Refuses the first invalid setting.
     pub fn check(&self) -> Result<(), BadConfig> {
         let check = Checker("renewal");
         check.positive("scale", self.scale)?;
@@ -145,8 +142,8 @@ impl Config {
     }
 }
 
-/// What truly drives each page, recomputed from the same settings: the
-/// knowledge of an oracle. Panics where [`Config::check`] refuses.
+/// The true process of each page, recomputed from the same settings, for oracles and tests. Panics
+/// if [`Config::check`] fails.
 pub fn truth(config: &Config, seed: u64) -> Vec<PageLaw> {
     assert_eq!(config.check(), Ok(()), "the settings were not checked");
     let pages = scaled(config.pages, config.scale);
@@ -161,7 +158,7 @@ pub fn truth(config: &Config, seed: u64) -> Vec<PageLaw> {
         .collect()
 }
 
-/// Makes the web. Panics where [`Config::check`] refuses.
+/// Generates the web. Panics if [`Config::check`] fails.
 pub fn generate(config: &Config, seed: u64) -> Generated {
     let laws = truth(config, seed);
     let rates: Vec<f64> = laws.iter().map(|law| law.rate).collect();
@@ -204,7 +201,7 @@ fn draw_changes(laws: &[PageLaw], duration: Span, seed: u64) -> Vec<Change> {
             let mut draws = Draws::keyed(seed, label, page as u64);
             let mut times: Vec<_> =
                 law.changes(duration.seconds(), &mut draws).into_iter().map(instant).collect();
-            // Two changes within a microsecond are one to everybody.
+            // Two changes within a microsecond count as one.
             times.dedup();
             times.into_iter().map(move |at| Change { page: page as u32, at })
         })
@@ -321,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_settings_are_refused() {
+    fn invalid_settings_are_refused() {
         let bad = [
             Config { pages: 0, ..Config::default() },
             Config { laws: vec![], ..Config::default() },

@@ -1,39 +1,39 @@
-//! How much each page matters.
+//! Weights of pages.
 
 use rayon::prelude::*;
 use tidewatch_math::rng::{Draws, purpose};
 
-/// How weights are spread over pages. All are scaled to mean 1.
+/// Distribution of weights, scaled to mean 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weights {
-    /// All pages matter equally.
+    /// Equal weights.
     Equal,
     /// Weight of rank r is r^(−exponent).
     Zipf {
         /// 0 = equal.
         exponent: f64,
-        /// Who gets which rank.
+        /// Assignment of ranks.
         order: Order,
     },
     /// The embarrassment of showing a stale copy, `wᵢ = dᵢ·Σ_j Σ_k c_jk·b_ijk` `[WSY02]`: dᵢ, the
-    /// chance that a stale copy answers wrongly, is uniform; the page stands in results as often
-    /// as its Zipf rank says; its position is geometric around its own mean (so b falls by a
-    /// constant factor with position); and the chance c of a click falls as 1/position and by
-    /// half with each further result page.
+    /// chance that a stale copy answers wrongly, is uniform; the page is shown as often as its Zipf
+    /// rank says; its position is geometric around its own mean (so b falls by a constant factor
+    /// with position); and the click probability c falls as 1/position and by half with each further
+    /// result page.
     Embarrassment {
-        /// Exponent of how often pages are shown.
+        /// Exponent of the frequency at which pages are shown.
         exponent: f64,
     },
 }
 
-/// Who gets which rank.
+/// Assignment of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Weight and change rate are independent.
     Random,
-    /// What changes most matters most.
+    /// Higher change rates have more weight.
     WithRate,
-    /// What changes most matters least.
+    /// Higher change rates have less weight.
     AgainstRate,
 }
 
@@ -42,7 +42,7 @@ const RESULT_PAGES: u32 = 3;
 const CLICK_DECAY_PER_PAGE: f64 = 0.5;
 
 impl Weights {
-    /// One weight a page, mean 1.
+    /// One weight per page, with mean 1.
     pub(super) fn draw(self, rates: &[f64], seed: u64) -> Vec<f64> {
         let mut weights = match self {
             Weights::Equal => return vec![1.0; rates.len()],

@@ -1,7 +1,6 @@
 //! Articles merged by canonical URL.
 //!
-//! The file is read twice, so that only the URLs of pages that make it into the
-//! trace are ever held in memory.
+//! The file is read twice, so that memory holds only the URLs of pages in the trace.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,15 +12,14 @@ use super::super::ImportError;
 use super::super::rows::{Rows, Style};
 use super::Source;
 
-/// Marks an article whose URL is refused.
+/// Marks an article with an invalid URL.
 const REFUSED: u32 = u32::MAX;
 
-/// Which articles are one page. Groups are numbered sources first, then by the
-/// first article of each.
+/// Groups of articles that are one page. Sources come first, then groups by their first article.
 pub(super) struct Articles {
     group_of: HashMap<u64, u32>,
     groups: usize,
-    /// Article ids count on from here.
+    /// Offset of article ids.
     base: u64,
     pub(super) read: u64,
     pub(super) refused: u64,
@@ -79,7 +77,7 @@ impl Articles {
         }
     }
 
-    /// Reads the file again and hands over every article: group, page id, URL.
+    /// Reads the file again and passes on every article: group, page id, URL.
     pub(super) fn each(
         &self,
         file: &Path,
@@ -98,7 +96,7 @@ impl Articles {
     }
 }
 
-/// The article's id, which must be above the last.
+/// The article's id, which must exceed the last.
 fn id(rows: &Rows<2>, last: &mut Option<u32>) -> Result<u64, ImportError> {
     let id: u32 = rows.number(0)?;
     if last.is_some_and(|last| last >= id) {

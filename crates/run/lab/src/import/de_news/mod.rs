@@ -1,31 +1,25 @@
 //! `de-news-hubs`: front and section pages of news sites, visited every hour.
 //!
 //! Reads a directory of `pages.tsv` (page_id, url: the sources),
-//! `snapshots.tsv` (ts, page_id, status, n_links, n_retitled, order_changed: one
-//! row a visit), `events.tsv` (ts, page_id, op `+`, `-` or `~`, article_id: how
-//! a listing differs from the one before) and `articles.tsv` (article_id, url).
+//! `snapshots.tsv` (ts, page_id, status, n_links, n_retitled, order_changed: one row per visit),
+//! `events.tsv` (ts, page_id, op `+`, `-` or `~`, article_id: differences between listings) and `articles.tsv` (article_id, url).
 //!
 //! Rules, beyond those common to all importers:
 //!
-//! - **One page, one URL.** Articles are merged by canonical URL, under the id
-//!   of the first. A link stands while any of its spellings does. An article may
-//!   be a source. Page ids: those of the sources, then article ids counted on
-//!   from the largest source id.
-//! - **Outages.** A visit that was not answered with 200 or that lists no link
-//!   saw nothing: what it lacks and the next good visit lists again never left;
-//!   what the next good visit lacks too left then. Outages of more than a day
-//!   ([`snapshots::LONGEST_OUTAGE`]) count as the source being empty. Hours
-//!   without a visit need no rule: the next visit tells.
-//! - **Old pages.** What a source's first good visit lists had stood there
-//!   before: these links appear, and these pages are born, at the beginning of
-//!   the data, not at that visit. Other pages are born when the first good visit
-//!   lists them.
-//! - **Changes** are changes of sources: a good visit whose set of pages differs
-//!   from the good visit before, or (right after a good visit) with another
-//!   order or other titles. Articles are never re-visited: the data say nothing
-//!   of their changes, and the trace has none.
-//! - Sources without any good visit, and pages that no source shows within the
-//!   window, are left out. Nothing dies. Hosts have no limit.
+//! - **One page, one URL.** Articles are merged by canonical URL, under the id of the first. A link
+//!   exists while any of its spellings does. An article may be a source. Page ids: those of the
+//!   sources, then article ids offset by the largest source id.
+//! - **Outages.** A visit with a status other than 200 or without links failed: links that it lacks and
+//!   the next good visit has never disappeared; links that the next good visit lacks too disappear
+//!   then. During outages of more than a day ([`snapshots::LONGEST_OUTAGE`]) the source counts as empty.
+//!   Hours without a visit need no rule.
+//! - **Old pages.** Links of a source's first good visit are older: they appear, and their pages are
+//!   born, at the start of the data. Other pages are born with the first good visit that lists them.
+//! - **Changes** are changes of sources: a good visit whose set of pages differs from the previous good
+//!   visit or, right after a good visit, whose order or titles differ. Articles are never visited
+//!   again, so the trace has no changes of them.
+//! - Sources without a good visit, and pages that no source shows within the window, are dropped.
+//!   Pages do not die. Hosts have no rate limit.
 //!
 //! With `--clicks` pages get click curves of another data set; see [`super::join`].
 
@@ -115,18 +109,18 @@ fn tell(
 ) {
     let silent = (0..sources.len()).filter(|&s| snapshots.is_silent(s)).count();
     draft.fact("sources read", sources.len());
-    draft.fact("sources dropped: no visit ever listed a link", silent);
+    draft.fact("sources dropped: no visit listed a link", silent);
     draft.fact("visits read", snapshots.read);
-    draft.fact("visits that saw nothing: error status", snapshots.errors);
-    draft.fact("visits that saw nothing: no links", snapshots.empty);
+    draft.fact("failed visits: error status", snapshots.errors);
+    draft.fact("failed visits: no links", snapshots.empty);
     draft.fact("gaps between visits above 6 h", snapshots.long_gaps);
     draft.fact("articles read", articles.read);
     draft.fact("articles dropped: URL refused", articles.refused);
     draft.fact("articles merged: same canonical URL as an earlier one", articles.merged);
     draft.fact("articles that are sources", articles.are_sources);
     draft.fact("events read", replay.read);
-    draft.fact("events of no effect: retitled", replay.retitled);
-    draft.fact("events dropped: article's URL refused", replay.refused);
+    draft.fact("events without effect: retitled", replay.retitled);
+    draft.fact("events dropped: invalid URL of the article", replay.refused);
     draft.fact("stays that ended before the window", replay.before);
     draft.fact("stays that began after the window", replay.after);
 }

@@ -1,4 +1,4 @@
-//! From the differences between listings to the stays of pages on sources.
+//! Stays of pages on sources, from differences between listings.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use super::super::shown::{Shown, Stay};
 use super::articles::{Articles, Known};
 use super::snapshots::Snapshots;
 
-/// What the events tell.
+/// The result of the events.
 pub(super) struct Replay {
     /// Stays that touch the window, with the number of the source.
     pub(super) stays: Vec<(u32, Stay)>,
-    /// When each group of articles was first shown, whenever that was.
+    /// Time at which each group of articles was first shown, inside the window or not.
     pub(super) first_seen: Vec<Moment>,
-    /// Good visits that saw another set of pages than the one before.
+    /// Good visits with another set of pages than the previous one.
     pub(super) changes: Vec<(u32, Moment)>,
     /// The first visit of all.
     beginning: Moment,
@@ -30,7 +30,7 @@ pub(super) struct Replay {
 #[derive(Default)]
 struct Progress {
     shown: Shown,
-    /// The visit that the latest events belong to.
+    /// The visit of the latest events.
     visit: Option<Moment>,
     /// When they take effect.
     settles: Option<Moment>,
@@ -93,14 +93,14 @@ impl Replay {
         match rows.text(2)? {
             "+" => progress.shown.list(group),
             "-" if progress.shown.delist(group) => {}
-            "-" => return Err(rows.refuse(3, "leaves a page that did not list it")),
+            "-" => return Err(rows.refuse(3, "is removed from a page that did not list it")),
             "~" => self.retitled += 1,
             _ => return Err(rows.refuse(2, "is not an event; events are +, - and ~")),
         }
         Ok(())
     }
 
-    /// Completes the visit before when a source's first event of a new one comes.
+    /// Completes the previous visit at the first event of a new one.
     fn turn_to(
         &mut self,
         rows: &Rows<4>,
@@ -135,7 +135,7 @@ impl Replay {
     ) {
         let Some(at) = progress.settles.filter(|&at| at != Moment::MAX) else { return };
         let first = snapshots.first_good(source as usize).is_some_and(|first| at <= first);
-        // What the first good visit lists had stood there before.
+        // Links of the first good visit are older.
         let since = if first { self.beginning } else { at };
         let mut ended = Vec::new();
         let first_seen = &mut self.first_seen;

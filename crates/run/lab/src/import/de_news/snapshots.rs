@@ -1,4 +1,4 @@
-//! Visits of sources: when, and whether they saw anything.
+//! Visits of sources: time and success.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,31 +10,30 @@ use super::super::clock::Moment;
 use super::super::rows::{Rows, Style};
 use super::Source;
 
-/// Outages up to this long are bridged. Of the 2,158 runs of visits that saw
-/// nothing in the data at hand, 99.9% end within ten hours and two last longer
-/// than a day: those are pages that were gone.
+/// Outages up to this long are bridged. Of the 2,158 runs of failed visits in the data, 99.9% end
+/// within ten hours; two last longer than a day: those pages were gone.
 pub(super) const LONGEST_OUTAGE: Span = Span::DAY;
 
-/// Gaps between visits that are worth counting: nightly ones last 2 to 3 hours.
+/// Gaps between visits above this are counted; nightly ones last 2 to 3 hours.
 const LONG_GAP: Span = Span::from_micros(6 * Span::HOUR.as_micros());
 
 /// One visit of a source.
 struct Visit {
     at: Moment,
-    /// Whether it saw the listing.
+    /// Whether it returned the listing.
     good: bool,
-    /// When what it tells takes effect: at once, after the outage it is part
-    /// of, or ([`Moment::MAX`]) never, as the data end first.
+    /// When it takes effect: at once, after the outage it is part of, or never ([`Moment::MAX`]) if the
+    /// data end first.
     settles: Moment,
 }
 
 /// All visits, by source and time.
 pub(super) struct Snapshots {
     by_source: Vec<Vec<Visit>>,
-    /// Of each source, the first visit that saw the listing.
+    /// First good visit of each source.
     first_good: Vec<Option<Moment>>,
     numbers: HashMap<u64, u32>,
-    /// Good visits right after good ones that saw another order or other titles.
+    /// Good visits right after good ones with another order or other titles.
     pub(super) rearranged: Vec<(u32, Moment)>,
     pub(super) read: u64,
     pub(super) errors: u64,
@@ -108,18 +107,17 @@ impl Snapshots {
         Some((firsts.map(|visit| visit.at).min()?, lasts.map(|visit| visit.at).max()?))
     }
 
-    /// Whether a source was never seen to list anything.
+    /// Whether a source has no good visit.
     pub(super) fn is_silent(&self, source: usize) -> bool {
         self.first_good(source).is_none()
     }
 
-    /// The first visit that saw the listing.
+    /// The first good visit.
     pub(super) fn first_good(&self, source: usize) -> Option<Moment> {
         self.first_good[source]
     }
 
-    /// When what the visit of that time tells takes effect; `None` if there was
-    /// no such visit.
+    /// When the visit of that time takes effect; `None` without such a visit.
     pub(super) fn settles(&self, source: u32, at: Moment) -> Option<Moment> {
         let visits = &self.by_source[source as usize];
         let index = visits.binary_search_by_key(&at, |visit| visit.at).ok()?;
@@ -127,7 +125,7 @@ impl Snapshots {
     }
 }
 
-/// Works out when each visit takes effect.
+/// Determines when each visit takes effect.
 fn settle(visits: &mut [Visit]) {
     for run in visits.chunk_by_mut(|a, _| !a.good) {
         // A run is an outage, if any, and the good visit that ends it, if any.

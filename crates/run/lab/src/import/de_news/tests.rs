@@ -73,14 +73,14 @@ fn listings_become_links_through_outages_and_duplicates() {
     // At 5000 by pages, at 6000 by titles; the order at 5000 follows an outage.
     assert_eq!(changes, [(0, 1100.0), (0, 4100.0), (0, 5100.0)]);
     for (what, count) in [
-        ("sources dropped: no visit ever listed a link", 1),
-        ("visits that saw nothing: error status", 1),
-        ("visits that saw nothing: no links", 2),
+        ("sources dropped: no visit listed a link", 1),
+        ("failed visits: error status", 1),
+        ("failed visits: no links", 2),
         ("articles dropped: URL refused", 1),
         ("articles merged: same canonical URL as an earlier one", 2),
         ("articles that are sources", 1),
-        ("events dropped: article's URL refused", 1),
-        ("events of no effect: retitled", 1),
+        ("events dropped: invalid URL of the article", 1),
+        ("events without effect: retitled", 1),
     ] {
         assert_eq!(fact(&imported, what), count, "{what}");
     }
@@ -135,7 +135,7 @@ fn wrong_rows_are_named() {
     );
     assert!(wrong("1500|0|+|0\n").contains("column 'ts': '1500' is not the time of a visit"));
     assert!(wrong("2000|0|+|0\n1000|0|+|1\n").contains("line 3, column 'ts': '1000' is before"));
-    assert!(wrong("1000|0|-|0\n").contains("leaves a page that did not list it"));
+    assert!(wrong("1000|0|-|0\n").contains("is removed from a page that did not list it"));
     assert!(wrong("1000|0|*|0\n").contains("column 'op': '*' is not an event"));
     assert!(wrong("1000|9|+|0\n").contains("'9' is not a page_id of pages.tsv"));
 }
@@ -176,5 +176,5 @@ fn a_join_at_random_is_reproducible() {
     let (imported, clicks) = joined(Join::Random);
     assert_eq!(clicks, joined(Join::Random).1);
     assert!(clicks.iter().all(|&(page, at, _)| page == 8 && at > 1100.0));
-    assert_eq!(fact(&imported, "pages given a click curve"), 1);
+    assert_eq!(fact(&imported, "pages with a click curve"), 1);
 }
