@@ -19,7 +19,6 @@ mod bits;
 pub mod bv;
 pub mod csr;
 mod error;
-pub mod hosts;
 pub mod log;
 pub mod walk;
 

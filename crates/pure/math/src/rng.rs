@@ -29,7 +29,7 @@ const ROUNDS: u32 = 10;
 
 /// The Philox4×64-10 block function: a bijection of the 256-bit counter for every 128-bit key.
 #[inline]
-pub fn philox4x64(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
+fn philox4x64(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     let ([mut c0, mut c1, mut c2, mut c3], [mut k0, mut k1]) = (counter, key);
     for _ in 0..ROUNDS {
         let left = u128::from(MULTIPLIERS[0]) * u128::from(c0);

@@ -1,63 +1,9 @@
-//! Heavy tails and mixed rates: bounded Pareto, Zipf ranks, gamma by mean and variation.
+//! Heavy tails and mixed rates: Zipf ranks, gamma by mean and variation.
 
 use rand_distr::{Distribution, Gamma, Zipf};
 
-use crate::special::{expm1_over, gamma_p, harmonic};
+use crate::special::{gamma_p, harmonic};
 use crate::{Draws, MathError};
-
-/// A Pareto law cut to \[low, high\]: density proportional to x^(−shape−1).
-///
-/// Any real shape is allowed: 0 is the law with uniform logarithm, −1 the uniform law.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct BoundedPareto {
-    low: f64,
-    high: f64,
-    shape: f64,
-}
-
-impl BoundedPareto {
-    /// The law on 0 < low < high < ∞ with the given finite shape.
-    pub fn new(low: f64, high: f64, shape: f64) -> Result<Self, MathError> {
-        MathError::check(low > 0.0 && low.is_finite(), "low", low, "positive and finite")?;
-        MathError::check(high > low && high.is_finite(), "high", high, "finite and above low")?;
-        MathError::check(shape.is_finite(), "shape", shape, "finite")?;
-        Ok(Self { low, high, shape })
-    }
-
-    /// ln(high/low), the length of the range in logarithms.
-    fn range(&self) -> f64 {
-        (self.high / self.low).ln()
-    }
-
-    /// P(X ≤ x).
-    pub fn cdf(&self, x: f64) -> f64 {
-        let part = (x.clamp(self.low, self.high) / self.low).ln();
-        // (1 − e^(−αs))/α over the same at the full range: no singularity at α = 0.
-        let mass = |s: f64| s * expm1_over(self.shape * s);
-        mass(part) / mass(self.range())
-    }
-
-    /// The x with P(X ≤ x) = p, for p in \[0, 1\].
-    pub fn quantile(&self, p: f64) -> f64 {
-        let full = self.range();
-        let mass = p * full * expm1_over(self.shape * full);
-        // s = −ln(1 − α·mass)/α; at α·mass → 0 it is the mass itself.
-        let bent = self.shape * mass;
-        let s = if bent == 0.0 { mass } else { mass * (-(-bent).ln_1p() / bent) };
-        (self.low * s.exp()).clamp(self.low, self.high)
-    }
-
-    /// The mean.
-    pub fn mean(&self) -> f64 {
-        let full = self.range();
-        self.low * expm1_over((self.shape - 1.0) * full) / expm1_over(self.shape * full)
-    }
-
-    /// One value. Takes one draw.
-    pub fn sample(&self, draws: &mut Draws) -> f64 {
-        self.quantile(draws.uniform_open())
-    }
-}
 
 /// Ranks 1…n with probability proportional to rank^(−exponent).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -153,7 +99,6 @@ mod tests {
     use super::*;
     use crate::Moments;
     use crate::stats::{ks_distance, ks_limit, sorted};
-    use proptest::prelude::*;
 
     const N: usize = 20_000;
     /// A sound sampler fails one fixed seed in a million.
@@ -170,16 +115,6 @@ mod tests {
         assert!(distance < ks_limit(values.len(), ALPHA), "distance {distance}");
         let estimate = values.iter().copied().collect::<Moments>().estimate_at(1.0 - ALPHA);
         assert!(estimate.covers(mean), "{estimate} against {mean}");
-    }
-
-    #[test]
-    fn bounded_pareto_has_its_law_and_mean() {
-        for shape in [-1.0, 0.0, 1e-12, 0.8, 1.0, 2.5] {
-            let law = BoundedPareto::new(0.1, 50.0, shape).unwrap();
-            assert_law(&draw("pareto", |d| law.sample(d)), |x| law.cdf(x), law.mean());
-        }
-        let uniform = BoundedPareto::new(1.0, 3.0, -1.0).unwrap();
-        assert!((uniform.mean() - 2.0).abs() < 1e-15 && (uniform.cdf(1.5) - 0.25).abs() < 1e-15);
     }
 
     #[test]
@@ -217,21 +152,8 @@ mod tests {
 
     #[test]
     fn bad_parameters_are_refused() {
-        assert!(BoundedPareto::new(0.0, 1.0, 1.0).is_err());
-        assert!(BoundedPareto::new(2.0, 1.0, 1.0).is_err());
-        assert!(BoundedPareto::new(1.0, 2.0, f64::NAN).is_err());
         assert!(ZipfRanks::new(0, 1.0).is_err() && ZipfRanks::new(9, -1.0).is_err());
         assert!(ZipfRanks::new(9, f64::INFINITY).is_err());
         assert!(GammaRates::new(0.0, 1.0).is_err() && GammaRates::new(1.0, -1.0).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn bounded_pareto_quantile_inverts(shape in -3.0..3.0_f64, p in 0.0..=1.0_f64, high in 1.1..1e6_f64) {
-            let law = BoundedPareto::new(1.0, high, shape).unwrap();
-            let x = law.quantile(p);
-            prop_assert!((1.0..=high).contains(&x));
-            prop_assert!((law.cdf(x) - p).abs() < 1e-9);
-        }
     }
 }

@@ -5,12 +5,10 @@
 //! [`Draws`](crate::Draws); where one uniform suffices it takes exactly one draw, so that results stay put when a
 //! neighbouring parameter changes. Whatever `rand_distr` samples well is left to it.
 
-mod alias;
 mod heavy;
 mod renewal;
 mod rhythm;
 
-pub use alias::AliasTable;
-pub use heavy::{BoundedPareto, GammaRates, ZipfRanks};
+pub use heavy::{GammaRates, ZipfRanks};
 pub use renewal::RenewalGap;
 pub use rhythm::{Arrivals, HOUR, HOURS, Rhythm, WEEK};

@@ -79,7 +79,7 @@ impl RenewalGap {
     }
 
     /// The t with P(gap > t) = `survival`, in (0, 1\].
-    pub fn quantile_of_survival(&self, survival: f64) -> f64 {
+    fn quantile_of_survival(&self, survival: f64) -> f64 {
         let log = -survival.ln();
         match *self {
             Self::Exponential { mean } => mean * log,
@@ -99,7 +99,7 @@ impl RenewalGap {
     }
 
     /// The inverse of [`RenewalGap::first_cdf`], for p in (0, 1).
-    pub fn first_quantile(&self, p: f64) -> f64 {
+    fn first_quantile(&self, p: f64) -> f64 {
         match *self {
             Self::Exponential { mean } => -mean * (-p).ln_1p(),
             Self::Weibull { scale, shape } => scale * gamma_p_inv(1.0 / shape, p).powf(1.0 / shape),

@@ -47,42 +47,6 @@ pub fn expm2_over(x: f64) -> f64 {
     }
 }
 
-/// (1 − x + x²/2 − e⁻ˣ)/x³ on [0, 3], relative error 2·10⁻²⁰.
-const THIRD: ([f64; 7], [f64; 8]) = (
-    [
-        0.16666666666666666,
-        0.03451292649039091,
-        0.005307215939778367,
-        0.00043620174027688585,
-        2.5691163867536617e-05,
-        8.648813012345688e-07,
-        1.4719745467595617e-08,
-    ],
-    [
-        1.0,
-        0.4570775589423454,
-        0.09611268537425649,
-        0.012124837171442106,
-        0.0009982254747265106,
-        5.411241539964025e-05,
-        1.808697144129029e-06,
-        2.919197475828471e-08,
-    ],
-);
-
-/// (1 − x + x²/2 − e⁻ˣ)/x³ = (½ − (e⁻ˣ − 1 + x)/x²)/x for x ≥ 0: mean age in units of the
-/// interval, per expected change. ⅙ at 0, 0 at ∞, NaN below 0. At most 4 ulp.
-#[inline]
-pub fn expm3_over(x: f64) -> f64 {
-    if x > 3.0 {
-        (0.5 - expm2_over(x)) / x
-    } else if x >= 0.0 {
-        polynomial(x, &THIRD.0) / polynomial(x, &THIRD.1)
-    } else {
-        f64::NAN
-    }
-}
-
 /// x/(eˣ − 1), the Bernoulli function of maximum-likelihood rates, for every real x: 1 at 0, 0 at
 /// ∞, −x towards −∞. At most 3 ulp.
 #[inline]
@@ -189,23 +153,6 @@ mod tests {
         (300.0, 0.003322222222222222),
         (1000000.0, 9.99999e-07),
     ];
-    const EXPM3_OVER: [(f64, f64); 15] = [
-        (1e-300, 0.16666666666666666),
-        (1e-20, 0.16666666666666666),
-        (1e-09, 0.166666666625),
-        (0.0001, 0.16666250008333194),
-        (0.1, 0.16258196404042682),
-        (0.7, 0.14115071780930172),
-        (1.0, 0.13212055882855767),
-        (1.9, 0.11013724752549424),
-        (2.1, 0.1060947599338104),
-        (2.9, 0.09225375291908618),
-        (3.5, 0.08384379280647654),
-        (10.0, 0.040999954600070235),
-        (40.0, 0.011890625),
-        (300.0, 0.0016555925925925926),
-        (1000000.0, 4.99999000001e-07),
-    ];
     const OVER_EXPM1: [(f64, f64); 10] = [
         (1e-20, 1.0),
         (1e-05, 0.9999950000083333),
@@ -250,7 +197,6 @@ mod tests {
     fn reference_values() {
         assert_ulps("expm1_over", expm1_over, &EXPM1_OVER, 3);
         assert_ulps("expm2_over", expm2_over, &EXPM2_OVER, 3);
-        assert_ulps("expm3_over", expm3_over, &EXPM3_OVER, 4);
         assert_ulps("over_expm1", over_expm1, &OVER_EXPM1, 3);
         assert_ulps("ln_1m_exp", ln_1m_exp, &LN_1M_EXP, 3);
         assert_ulps("minus_ln_1p", minus_ln_1p, &MINUS_LN_1P, 4);
@@ -259,9 +205,9 @@ mod tests {
     #[test]
     fn ends_of_the_domains() {
         let end = f64::INFINITY;
-        assert_eq!((expm1_over(0.0), expm2_over(0.0), expm3_over(0.0)), (1.0, 0.5, 1.0 / 6.0));
-        assert_eq!((expm1_over(end), expm2_over(end), expm3_over(end)), (0.0, 0.0, 0.0));
-        assert!(expm2_over(-1.0).is_nan() && expm3_over(f64::NAN).is_nan());
+        assert_eq!((expm1_over(0.0), expm2_over(0.0)), (1.0, 0.5));
+        assert_eq!((expm1_over(end), expm2_over(end)), (0.0, 0.0));
+        assert!(expm2_over(-1.0).is_nan() && expm2_over(f64::NAN).is_nan());
         assert_eq!((over_expm1(0.0), over_expm1(800.0)), (1.0, 0.0));
         assert_eq!(over_expm1(-800.0), 800.0);
         assert_eq!(ln_1m_exp(0.0), -end);
@@ -275,7 +221,6 @@ mod tests {
         fn recurrences_hold(x in 0.0..50.0_f64) {
             const ROUNDING: f64 = 8.0 * f64::EPSILON;
             prop_assert!((x * expm2_over(x) + expm1_over(x) - 1.0).abs() <= ROUNDING);
-            prop_assert!((x * expm3_over(x) + expm2_over(x) - 0.5).abs() <= ROUNDING);
         }
 
         #[test]

@@ -113,7 +113,7 @@ pub fn g(x: f64) -> f64 {
 /// 1 − g(x) = (1 + x)e⁻ˣ = P(Poisson(x) ≤ 1), without the rounding of g near one. At most 3 ulp
 /// (in the subnormal range, of the smallest normal number); 0 at ∞.
 #[inline]
-pub fn g_complement(x: f64) -> f64 {
+fn g_complement(x: f64) -> f64 {
     if x == f64::INFINITY { 0.0 } else { (1.0 + x) * (-x).exp() }
 }
 

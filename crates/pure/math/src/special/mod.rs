@@ -11,20 +11,14 @@ mod beta;
 mod exponential;
 mod freshness;
 mod gamma;
-mod lambert;
 mod normal;
 
-pub use beta::{beta_regularised, student_t_cdf, student_t_quantile};
-pub use exponential::{
-    expm1_over, expm2_over, expm3_over, ln_1m_exp, minus_ln_1p, over_expm1, power_over,
-};
-pub use freshness::{g, g_complement, g_complement_inv, g_inv, g_inv_slice};
-pub use gamma::{
-    gamma_p, gamma_p_inv, gamma_q, gamma_q_inv, harmonic, ln_gamma, poisson_cdf, poisson_mass,
-    poisson_tail,
-};
-pub use lambert::{lambert_w0, lambert_wm1};
-pub use normal::{erf, erfc, normal_cdf, normal_quantile};
+pub use beta::student_t_quantile;
+pub use exponential::{expm1_over, expm2_over, ln_1m_exp, minus_ln_1p, over_expm1, power_over};
+pub use freshness::{g, g_complement_inv, g_inv, g_inv_slice};
+pub(crate) use gamma::harmonic;
+pub use gamma::{gamma_p, gamma_p_inv, gamma_q, gamma_q_inv, ln_gamma, poisson_mass, poisson_tail};
+pub use normal::normal_quantile;
 
 /// A polynomial with coefficients from the constant upwards.
 ///
