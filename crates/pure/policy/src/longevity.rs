@@ -15,7 +15,7 @@ use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
-use tidewatch_science::longevity::{ExpectedWorth, Profiles, expected_worth, utility_bounds};
+use tidewatch_science::divergence::{ExpectedWorth, Profiles, expected_worth, utility_bounds};
 
 /// How a page's period is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! How long does an allocation take, next to the time it takes merely to read its input?
 //!
 //! ```text
-//! cargo run --release -p tidewatch-policy --example allocate_speed [-- PAGES [OBJECTIVE]]
+//! cargo run --release -p tidewatch-science --example allocate_speed [-- PAGES [OBJECTIVE]]
 //! ```
 //!
 //! Pages are synthetic (exponential weights, change rates spread over five decades), the budget is

@@ -1,7 +1,7 @@
 //! Do the integer solvers agree on a million pages, and how long does each take?
 //!
 //! ```text
-//! cargo run --release -p tidewatch-policy --example crawls_speed [-- PAGES]
+//! cargo run --release -p tidewatch-science --example crawls_speed [-- PAGES]
 //! ```
 //!
 //! Poisson pages with log-uniform rates and exponential weights, two crawls a page on average, at

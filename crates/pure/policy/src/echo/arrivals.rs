@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use tidewatch_core::{HostId, Time};
 
-use tidewatch_science::rhythm::{Habits, Seen};
+use tidewatch_science::rhythm::{ChangesSeen, Habits};
 
 /// A new link a day: what is assumed of sources before any was seen.
 const UNKNOWN_RATE: f64 = 1.0 / 86_400.0;
@@ -81,7 +81,7 @@ impl Arrivals {
         while visits.last.len() > self.memory + 1 {
             visits.last.pop_front();
         }
-        self.habits.note(visits.host, before, at, rate, Seen::Count(found.into()));
+        self.habits.note(visits.host, before, at, rate, ChangesSeen::Count(found.into()));
     }
 
     /// λ of a source at a time, new links a second.

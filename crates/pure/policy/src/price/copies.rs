@@ -4,7 +4,7 @@
 //! ([`tidewatch_science::estimate`]), of which the *expected* worth counts. So doubt is a reason to look, and no
 //! page is given up for good on the strength of a few looks. Where fetches bring sketches a change
 //! touches a part of the page. How large a part, and of how many items one is replaced at a time, its
-//! profile tells once it was seen to change ([`tidewatch_science::longevity`]); until then the first changes of
+//! profile tells once it was seen to change ([`tidewatch_science::divergence`]); until then the first changes of
 //! other pages speak for it.
 //!
 //! Where hints come in, they are trusted as far as they have proved right ([`super::signals`]).
@@ -22,7 +22,7 @@ use super::signals::Hints;
 use super::value::{Staling, Value};
 use tidewatch_science::estimate::{Member, Pool};
 use tidewatch_science::law::{Curve, Lomax, Poisson};
-use tidewatch_science::rhythm::{Habits, Seen, by_the_clock};
+use tidewatch_science::rhythm::{ChangesSeen, Habits, by_the_clock};
 
 /// The pool is fitted anew when visits have grown by this share.
 const GROWTH: f64 = 0.25;
@@ -107,7 +107,7 @@ impl Copies {
             let gap = self.habits.elapsed(copy.host, last, at);
             if copy.source == NO_SOURCE {
                 let rate = copy.change_rate();
-                self.habits.note(copy.host, last, at, rate, Seen::Changed(changed));
+                self.habits.note(copy.host, last, at, rate, ChangesSeen::Changed(changed));
             }
             copy.compare(gap, changed);
             self.visits += 1;

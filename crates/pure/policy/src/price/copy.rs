@@ -2,11 +2,11 @@
 //! keeps 1.28 GB and a sweep streams them once.
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::record::{PROFILE_POINTS, PackedPoint, SKETCH_LEN, SKETCH_PAD};
-use tidewatch_core::{Content, HostId, PageKey, PageRecord, Span, Time};
+use tidewatch_core::record::SKETCH_LEN;
+use tidewatch_core::{Content, HostId, PageKey, Span, Time};
 
+use tidewatch_science::divergence::{PackedPoint, PackedProfile, Profiles, fit_given};
 use tidewatch_science::estimate::{Counts, Gamma, Member, Pool, posterior_from_sums, url_pattern};
-use tidewatch_science::longevity::{DivergenceCurve, Profiles, fit_given, pack, unpack};
 
 /// Changes of a page of which nothing is known: about one in a week, give or take orders of magnitude.
 pub const VAGUE: Gamma = Gamma { shape: 0.5, rate: 0.5 * 604_800.0 };
@@ -41,9 +41,9 @@ pub struct Copy {
     changing: [f32; 2],
     /// The part of it that changes, once it was seen to.
     size: f32,
-    sketch: [u32; SKETCH_LEN],
+    sketch: [u32; PackedProfile::HASHES],
     base: u32,
-    points: [PackedPoint; PROFILE_POINTS],
+    points: [PackedPoint; PackedProfile::POINTS],
     items: u8,
     seen: u8,
     state: u8,
@@ -63,6 +63,7 @@ const FAILURE: u8 = 0b0001_0000;
 impl Copy {
     /// A page that has just become known.
     pub fn new(host: HostId, url: &str, weight: f64, source: u32, at: Time) -> Self {
+        let nothing = PackedProfile::default();
         Copy {
             last: Time::NEVER,
             host,
@@ -77,9 +78,9 @@ impl Copy {
             since: at.seconds() as u32,
             changing: [0.0; 2],
             size: 0.0,
-            sketch: [SKETCH_PAD; SKETCH_LEN],
-            base: 0,
-            points: [PackedPoint::default(); PROFILE_POINTS],
+            sketch: nothing.sketch,
+            base: nothing.base_s,
+            points: nothing.points,
             items: 1,
             seen: 0,
             state: 0,
@@ -240,20 +241,13 @@ impl Copy {
         if self.state & SKETCHED == 0 {
             return Profiles::default();
         }
-        let mut record = PageRecord::new(PageKey(0), self.host);
-        record.sketch = self.sketch;
-        record.base_s = self.base;
-        record.points = self.points;
-        record.seen = self.seen.into();
-        unpack(&record).0
+        let (sketch, base_s, points, seen) = (self.sketch, self.base, self.points, self.seen);
+        PackedProfile { sketch, base_s, points, seen }.unpack()
     }
 
     fn keep(&mut self, profiles: &Profiles) {
-        let mut record = PageRecord::new(PageKey(0), self.host);
-        pack(profiles, &DivergenceCurve::STATIC, &mut record);
-        self.sketch = record.sketch;
-        self.base = record.base_s;
-        self.points = record.points;
-        self.seen = record.seen.min(255) as u8;
+        let packed = PackedProfile::new(profiles);
+        (self.sketch, self.base) = (packed.sketch, packed.base_s);
+        (self.points, self.seen) = (packed.points, packed.seen);
     }
 }

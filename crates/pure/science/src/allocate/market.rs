@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use tidewatch_math::{Draws, Sum};
 
 use super::kernel::{self, TILE};
-use super::search::{self, Found, Start};
+use super::search::{self, Bracket, Start};
 use super::{Objective, Pages};
 
 /// Pages in one unit of parallel work: long enough to hide its cost, short enough to balance.
@@ -42,7 +42,7 @@ impl Price {
         self.high + if self.share > 0.0 { self.share * (self.low - self.high) } else { 0.0 }
     }
 
-    fn of(found: &Found, budget: f64) -> Self {
+    fn of(found: &Bracket, budget: f64) -> Self {
         let (low, high) = (found.low, found.high);
         let jump = low.demand - high.demand;
         let share = if jump > 0.0 { ((budget - high.demand) / jump).clamp(0.0, 1.0) } else { 0.0 };
@@ -55,7 +55,7 @@ impl Price {
 pub(super) struct Clearing {
     pub(super) price: Price,
     pub(super) passes: u32,
-    found: Found,
+    found: Bracket,
 }
 
 /// Pages asking for fetches.

@@ -25,7 +25,6 @@ mod error;
 mod hosts;
 mod kernel;
 mod market;
-mod memoryless;
 mod objective;
 mod pages;
 mod search;
@@ -34,7 +33,6 @@ mod tests;
 pub mod two_pages;
 
 pub use error::AllocateError;
-pub use memoryless::memoryless_exact;
 pub use objective::Objective;
 pub use pages::{MAGNITUDES, Pages};
 
@@ -76,6 +74,16 @@ impl Allocation {
 
 /// The best fetch rates for `budget` fetches per unit time. `host_caps` gives the greatest total
 /// rate of each host (infinite for none), indexed by [`Pages::host`].
+///
+/// ```
+/// use tidewatch_science::allocate::{Objective, Pages, allocate};
+/// // Two pages of a host that allows one fetch a day, and one page elsewhere.
+/// let pages = Pages { host: Some(&[0, 0, 1]), ..Pages::new(&[1.0; 3], &[1.0; 3]) };
+/// let plan = allocate(&pages, 5.0, Objective::Freshness, Some(&[1.0, f64::INFINITY]))?;
+/// assert!((plan.rates[0] - 0.5).abs() < 1e-9 && (plan.rates[2] - 4.0).abs() < 1e-9);
+/// assert!(plan.host_prices[0] > plan.price); // there the cap is the limit, not the budget
+/// # Ok::<(), tidewatch_science::allocate::AllocateError>(())
+/// ```
 pub fn allocate(
     pages: &Pages<'_>,
     budget: f64,

@@ -34,11 +34,6 @@ impl Objective {
         }
     }
 
-    /// The objective of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|objective| objective.name() == name)
-    }
-
     /// Whether a larger score is better (freshness) or a smaller one (age, staleness).
     pub const fn is_gain(self) -> bool {
         matches!(self, Self::Freshness | Self::Memoryless)
@@ -229,6 +224,7 @@ fn age_marginal_shape_inv(v: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernel;
     use super::*;
     use proptest::prelude::*;
     use tidewatch_math::roots::{Stop, bisect};
@@ -256,6 +252,30 @@ mod tests {
                 } else {
                     let value = weight * objective.marginal(change, rate);
                     prop_assert!((value / price - 1.0).abs() <= CLOSE, "{objective}: {value} {price}");
+                }
+            }
+        }
+
+        /// Price into rate: never NaN, falling with the price, zero only where nothing is worth it.
+        #[test]
+        fn every_price_buys_a_rate(
+            weight in -30.0..30.0_f64, change in -30.0..30.0_f64, price in -30.0..30.0_f64,
+            more in 0.0..3.0_f64,
+        ) {
+            let (weight, change) = (10_f64.powf(weight), 10_f64.powf(change));
+            let (price, dearer) = (10_f64.powf(price), 10_f64.powf(price + more));
+            for objective in Objective::ALL {
+                let slow = |price| objective.rate(price, weight, change);
+                let fast = |price| {
+                    let mut rate = [0.0];
+                    kernel::rates(objective, &[price], &[weight], &[change], &mut rate);
+                    rate[0]
+                };
+                for (some, fewer) in [(slow(price), slow(dearer)), (fast(price), fast(dearer))] {
+                    prop_assert!(some.is_finite() && some >= 0.0, "{objective}: {some}");
+                    prop_assert!(fewer <= some * (1.0 + CLOSE), "{objective}: {some} then {fewer}");
+                    let is_worth = weight * objective.marginal(change, 0.0) > price * (1.0 + CLOSE);
+                    prop_assert!(some > 0.0 || !is_worth, "{objective}: {some}");
                 }
             }
         }
@@ -306,7 +326,6 @@ mod tests {
                     assert_eq!(free > 1e100, useful, "{objective} {weight} {change}: {free}");
                 }
             }
-            assert_eq!(Objective::from_name(objective.name()), Some(objective));
         }
         assert_eq!(Objective::Freshness.rate(1.0, 1.0, f64::INFINITY), 0.0);
         assert_eq!(Objective::Harmonic.rate(2.0, 1.0, f64::INFINITY), 0.5);

@@ -23,9 +23,9 @@ const REACH: f64 = 2.0;
 /// Beyond these the price itself is not a positive number.
 const FARTHEST: (f64, f64) = (-744.0, 709.0);
 
-/// A price tried.
+/// A price and the demand at it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+pub(super) struct Trial {
     /// ln price.
     pub(super) at: f64,
     /// Demand at the price.
@@ -34,7 +34,7 @@ pub(super) struct Point {
     excess: f64,
 }
 
-impl Point {
+impl Trial {
     pub(super) fn new(at: f64, demand: f64, budget: f64) -> Self {
         Self { at, demand, excess: demand.ln() - budget.ln() }
     }
@@ -59,9 +59,9 @@ impl Default for Start {
 /// The end of a search: demand is at least the budget at `low`, at most at `high`. Both are the
 /// same point when one price meets the budget.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) low: Point,
-    pub(super) high: Point,
+pub(super) struct Bracket {
+    pub(super) low: Trial,
+    pub(super) high: Trial,
     pub(super) passes: u32,
     /// d ln demand / d ln price near the end.
     pub(super) slope: f64,
@@ -70,25 +70,25 @@ pub(super) struct Found {
 /// The state of a search. Give it points, ask it for the next.
 pub(super) struct Search {
     slope: f64,
-    low: Option<Point>,
-    high: Option<Point>,
+    low: Option<Trial>,
+    high: Option<Trial>,
     /// The latest points, newest last.
-    recent: [Option<Point>; 3],
+    recent: [Option<Trial>; 3],
     reach: f64,
     /// Whether the latest point was the middle of the bracket.
     halved: bool,
 }
 
 /// Searches for the price; `demand` is a pass. The budget is positive.
-pub(super) fn find(start: Start, budget: f64, mut demand: impl FnMut(f64) -> f64) -> Found {
+pub(super) fn find(start: Start, budget: f64, mut demand: impl FnMut(f64) -> f64) -> Bracket {
     let mut search = Search::new(start.slope);
     let mut at = start.at;
     for passes in 1..PASSES {
         let demand = demand(at.exp());
-        let point = Point::new(at, demand, budget);
+        let point = Trial::new(at, demand, budget);
         search.note(point);
         if (demand - budget).abs() <= MET * budget {
-            return Found { low: point, high: point, passes, slope: search.slope };
+            return Bracket { low: point, high: point, passes, slope: search.slope };
         }
         match search.next_at() {
             Some(next) => at = next,
@@ -104,7 +104,7 @@ impl Search {
     }
 
     /// Takes in the demand at a price.
-    pub(super) fn note(&mut self, point: Point) {
+    pub(super) fn note(&mut self, point: Trial) {
         if point.excess > 0.0 {
             self.low = Some(point);
         } else {
@@ -175,16 +175,16 @@ impl Search {
     }
 
     /// Only with both sides seen, or at the end of the range of prices.
-    fn end(&self, passes: u32) -> Found {
+    fn end(&self, passes: u32) -> Bracket {
         let last = self.recent[2].expect("at least one pass was made");
         let (low, high) = (self.low.unwrap_or(last), self.high.unwrap_or(last));
-        Found { low, high, passes, slope: self.slope }
+        Bracket { low, high, passes, slope: self.slope }
     }
 }
 
 /// A guess so close to one end that the root may lie on either side of it is moved far enough
 /// from that end to make the other side the likelier: the bracket is then narrow.
-fn enclosing(guess: f64, low: Point, high: Point) -> f64 {
+fn enclosing(guess: f64, low: Trial, high: Trial) -> f64 {
     let least = 0.5 * NARROW;
     if guess - low.at < least {
         low.at + least
@@ -199,7 +199,7 @@ fn enclosing(guess: f64, low: Point, high: Point) -> f64 {
 mod tests {
     use super::*;
 
-    fn passes(start: Start, demand: impl Fn(f64) -> f64) -> Found {
+    fn passes(start: Start, demand: impl Fn(f64) -> f64) -> Bracket {
         find(start, 1.0, demand)
     }
 

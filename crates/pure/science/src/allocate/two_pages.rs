@@ -38,7 +38,7 @@ pub const ROWS: [(char, [u32; 2]); 10] = [
 ];
 
 /// Expected benefit of `visits` a day to a page with `changes` a day, in days per day.
-pub fn page_benefit(changes: u32, visits: u32) -> f64 {
+fn page_benefit(changes: u32, visits: u32) -> f64 {
     if changes == 0 {
         return 0.0;
     }

@@ -9,7 +9,7 @@
 //! The result also comes as the gamma distribution of the same mean and variance, the form in which
 //! the scheduler prices uncertainty (see [`crate::law::Lomax::uncertain_rate`]).
 
-use super::likelihood::{Score, undated};
+use super::likelihood::{Likelihood, undated};
 use super::{Counts, RateEstimate, TAIL, Visit};
 use serde::{Deserialize, Serialize};
 use tidewatch_math::special::{gamma_p_inv, gamma_q_inv};
@@ -57,7 +57,7 @@ pub struct Posterior {
 pub fn posterior(visits: &[Visit], prior: &Gamma) -> Posterior {
     let quiet = |visit: &Visit| if visit.changed { visit.age.unwrap_or(0.0) } else { visit.gap };
     let dated = visits.iter().filter(|visit| visit.age.is_some()).count() as f64;
-    summarise(&Score {
+    summarise(&Likelihood {
         events: prior.shape + dated,
         quiet: prior.rate + visits.iter().map(quiet).sum::<f64>(),
         gaps: undated(visits, true),
@@ -70,10 +70,10 @@ pub fn posterior(visits: &[Visit], prior: &Gamma) -> Posterior {
 pub fn posterior_from_sums(counts: &Counts, prior: &Gamma) -> Posterior {
     let score = counts.score();
     let (events, quiet) = (score.events + prior.shape, score.quiet + prior.rate);
-    summarise(&Score { events, quiet, gaps: score.gaps })
+    summarise(&Likelihood { events, quiet, gaps: score.gaps })
 }
 
-fn summarise<G: Iterator<Item = (f64, f64)> + Clone>(score: &Score<G>) -> Posterior {
+fn summarise<G: Iterator<Item = (f64, f64)> + Clone>(score: &Likelihood<G>) -> Posterior {
     if score.gaps.clone().next().is_none() {
         let gamma = Gamma { shape: score.events, rate: score.quiet };
         return Posterior { estimate: gamma.estimate(), gamma };
@@ -101,7 +101,7 @@ struct Grid {
 }
 
 impl Grid {
-    fn new<G: Iterator<Item = (f64, f64)> + Clone>(score: &Score<G>) -> Self {
+    fn new<G: Iterator<Item = (f64, f64)> + Clone>(score: &Likelihood<G>) -> Self {
         let peak = score.root();
         let step = (score.curvature(peak).sqrt() * NODES_PER_DEVIATION).recip().min(MOST_STEP);
         let top = score.log_likelihood(peak);

@@ -1,6 +1,6 @@
 //! Sums over the visits of a page, and the estimators that need no more.
 
-use super::likelihood::Score;
+use super::likelihood::Likelihood;
 use super::{RateEstimate, TAIL, Visit, Z_95};
 use tidewatch_math::special::{gamma_p_inv, gamma_q_inv};
 
@@ -140,14 +140,14 @@ impl Counts {
     /// The score equation of these sums. Undated changes are taken to follow two gaps, half of them
     /// each, that have the mean and variance of the true ones (the shorter at least [`SHORTEST`] of
     /// the mean): exact for equal gaps, and right to second order in their spread for others.
-    pub(super) fn score(&self) -> Score<impl Iterator<Item = (f64, f64)> + Clone + use<>> {
+    pub(super) fn score(&self) -> Likelihood<impl Iterator<Item = (f64, f64)> + Clone + use<>> {
         let n = (self.changes - self.dated) as f64;
         let mean = if n > 0.0 { self.undated_gaps / n } else { 0.0 };
         let variance = if n > 0.0 { self.undated_squares / n - mean * mean } else { 0.0 };
         let spread = variance.max(0.0).sqrt().min((1.0 - SHORTEST) * mean);
         let gaps = [(mean - spread, 0.5 * n), (mean + spread, 0.5 * n)];
         let gaps = gaps.into_iter().take(if n > 0.0 { 2 } else { 0 });
-        Score { events: self.dated as f64, quiet: self.quiet, gaps }
+        Likelihood { events: self.dated as f64, quiet: self.quiet, gaps }
     }
 
     /// n and X as numbers, when there is anything to go by.

@@ -20,9 +20,9 @@ const DROP_95: f64 = 1.920729410347062;
 /// Most steps in search of an upper end.
 const BRACKET_STEPS: u32 = 96;
 
-/// The likelihood of a rate: dated events, quiet time, and the gaps of undated changes.
+/// The likelihood of a rate, by dated events, quiet time and the gaps of undated changes.
 #[derive(Clone, Debug)]
-pub(super) struct Score<G> {
+pub(super) struct Likelihood<G> {
     /// K, dated changes (plus the shape of a prior).
     pub events: f64,
     /// Q, time surely without a change (plus the rate of a prior).
@@ -31,7 +31,7 @@ pub(super) struct Score<G> {
     pub gaps: G,
 }
 
-impl<G: Iterator<Item = (f64, f64)> + Clone> Score<G> {
+impl<G: Iterator<Item = (f64, f64)> + Clone> Likelihood<G> {
     /// ℓ(λ).
     pub(super) fn log_likelihood(&self, rate: f64) -> f64 {
         let undated = self.sum(|gap| ln_1m_exp(rate * gap));
@@ -95,7 +95,7 @@ pub fn maximum_likelihood(visits: &[Visit]) -> Option<RateEstimate> {
         return None;
     }
     let quiet: f64 = visits.iter().filter(|visit| !visit.changed).map(|visit| visit.gap).sum();
-    let score = Score { events: 0.0, quiet, gaps: undated(visits, false) };
+    let score = Likelihood { events: 0.0, quiet, gaps: undated(visits, false) };
     if score.gaps.clone().next().is_none() {
         return Some(RateEstimate::new(0.0, 0.0, -TAIL.ln() / quiet));
     }
@@ -110,7 +110,7 @@ pub fn maximum_likelihood(visits: &[Visit]) -> Option<RateEstimate> {
 
 /// The rate at which all gaps see a change with the given chance: above the rate at which the
 /// longest alone does, since the others only lower the chance.
-fn rate_where_all_change<G>(score: &Score<G>, chance: f64) -> f64
+fn rate_where_all_change<G>(score: &Likelihood<G>, chance: f64) -> f64
 where
     G: Iterator<Item = (f64, f64)> + Clone,
 {

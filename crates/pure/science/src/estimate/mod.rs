@@ -138,6 +138,18 @@ impl std::str::FromStr for Method {
 
 /// The change rate of one page by one method; `None` when no visit is usable. `prior` is for
 /// [`Method::Bayes`] alone, which gives the prior itself when there is no visit.
+///
+/// ```
+/// use tidewatch_science::estimate::{Gamma, Method, Visits, estimate};
+/// let mut visits = Visits::new();
+/// for day in 0..=10 {
+///     visits.record(f64::from(day), day % 2 == 0, None); // every other visit saw a change
+/// }
+/// let rate = |method| estimate(method, &visits, &Gamma::with_mean(0.1, 1.0)).map(|found| found.rate);
+/// assert_eq!(rate(Method::Naive), Some(0.5));
+/// // Half of the gaps were quiet, so e^(−λ) = ½ or so: some changes hid others.
+/// assert!(rate(Method::MaximumLikelihood).is_some_and(|rate| (rate - 2.0_f64.ln()).abs() < 1e-6));
+/// ```
 pub fn estimate(method: Method, visits: &Visits, prior: &Gamma) -> Option<RateEstimate> {
     let counts = visits.counts();
     match method {

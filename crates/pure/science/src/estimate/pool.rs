@@ -81,14 +81,14 @@ impl Evidence {
     }
 }
 
-/// A page as the pool sees it: any numbers that tell hosts and URL patterns apart.
+/// A page of a [`Pool`]: any numbers that tell hosts and URL patterns apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     /// Its host.
     pub host: u64,
     /// Its URL pattern within the host.
     pub pattern: u64,
-    /// What was seen of it.
+    /// Its visits, as sums.
     pub counts: Counts,
 }
 
@@ -131,6 +131,19 @@ impl Level {
 }
 
 /// Priors for the pages of a collection, pooled host → URL pattern → page.
+///
+/// ```
+/// use tidewatch_science::estimate::{Member, Pool, Visit, Visits};
+/// // Ten pages of one host that changed at every third daily visit.
+/// let visit = |k: u32| Visit { gap: 1.0, changed: k % 3 == 0, age: None };
+/// let visits: Visits = (1..=30).map(visit).collect();
+/// let members = [Member { host: 7, pattern: 0, counts: *visits.counts() }; 10];
+/// let pool = Pool::fit(&members).ok_or("no page was watched")?;
+/// // A new page of the host is expected to change about as often, and its first visits count for
+/// // little beside that.
+/// assert!((pool.prior(7, 0).mean() - 0.4).abs() < 0.1);
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pool {
     root: f64,
@@ -220,16 +233,6 @@ impl Pool {
         } else {
             Gamma::with_mean(self.root, nested(&self.shapes))
         }
-    }
-
-    /// Mean rate over all hosts.
-    pub fn root_mean(&self) -> f64 {
-        self.root
-    }
-
-    /// Fitted shapes: hosts about the root, patterns about their host, pages about their pattern.
-    pub fn shapes(&self) -> [f64; 3] {
-        self.shapes
     }
 }
 

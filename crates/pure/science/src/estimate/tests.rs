@@ -285,11 +285,6 @@ fn pooling_beats_each_page_alone() {
         let single = visits.counts().bias_reduced().unwrap().rate.max(1e-3);
         alone += (single.ln() - rate.ln()).powi(2);
     }
-    println!(
-        "shapes {:?} pooled {pooled} alone {alone} covered {covered} priors {:?}",
-        pool.shapes(),
-        (0..2).map(|h| pool.prior(h, 0).mean()).collect::<Vec<_>>()
-    );
     assert!(pooled < 0.25 * alone, "{pooled} against {alone}");
     assert!(f64::from(covered) / 600.0 > 0.9, "{covered} of 600");
     // An unseen pattern leans on its host, an unseen host on all, ever more vaguely.

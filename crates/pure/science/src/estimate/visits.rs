@@ -1,4 +1,4 @@
-//! What a crawler saw of one page: the one input of all estimators.
+//! The visits to one page: the one input of all estimators.
 
 use super::Counts;
 
@@ -29,8 +29,6 @@ pub struct Visits {
     usable: Vec<Visit>,
     counts: Counts,
     last_at: Option<f64>,
-    ignored: u32,
-    dates_dropped: u32,
 }
 
 impl Visits {
@@ -43,30 +41,22 @@ impl Visits {
     /// last change as the server gave it.
     pub fn record(&mut self, at: f64, changed: bool, last_modified: Option<f64>) {
         let Some(previous) = self.last_at else {
-            if at.is_finite() {
-                self.last_at = Some(at);
-            } else {
-                self.ignored += 1;
-            }
+            self.last_at = Some(at).filter(|at| at.is_finite());
             return;
         };
         let gap = at - previous;
         if !(gap > 0.0 && gap.is_finite()) {
-            self.ignored += 1;
             return;
         }
         self.last_at = Some(at);
         let credible = |date: &f64| changed && previous < *date && *date <= at;
         let age = last_modified.filter(credible).map(|date| at - date);
-        self.dates_dropped += u32::from(changed && last_modified.is_some() && age.is_none());
         self.push(Visit { gap, changed, age });
     }
 
     /// A visit given by its gap. One that cannot be (see [`Visit`]) is ignored.
     pub fn push(&mut self, visit: Visit) {
-        let possible = visit.gap > 0.0 && visit.gap.is_finite();
-        if !possible {
-            self.ignored += 1;
+        if !(visit.gap > 0.0 && visit.gap.is_finite()) {
             return;
         }
         let age = visit.age.filter(|age| visit.changed && (0.0..=visit.gap).contains(age));
@@ -83,16 +73,6 @@ impl Visits {
     /// Their sums.
     pub fn counts(&self) -> &Counts {
         &self.counts
-    }
-
-    /// Rows that were ignored: out of order, or at no time.
-    pub fn ignored(&self) -> u32 {
-        self.ignored
-    }
-
-    /// Changes whose date was not credible.
-    pub fn dates_dropped(&self) -> u32 {
-        self.dates_dropped
     }
 }
 
@@ -113,7 +93,7 @@ mod tests {
         let mut visits = Visits::new();
         visits.record(f64::NAN, true, None);
         visits.record(5.0, true, Some(1.0));
-        assert!(visits.visits().is_empty() && visits.ignored() == 1);
+        assert!(visits.visits().is_empty());
         visits.record(9.0, true, Some(8.0));
         assert_eq!(visits.visits(), [Visit { gap: 4.0, changed: true, age: Some(1.0) }]);
     }
@@ -130,7 +110,6 @@ mod tests {
         let ages: Vec<_> = visits.visits().iter().map(|v| v.age).collect();
         assert_eq!(ages, [None, None, None, None, Some(0.0)]);
         assert_eq!(visits.counts().changes(), 4);
-        assert_eq!((visits.dates_dropped(), visits.ignored()), (3, 0));
     }
 
     #[test]
@@ -139,7 +118,6 @@ mod tests {
         for at in [100.0, 50.0, 100.0, f64::INFINITY, 130.0] {
             visits.record(at, true, None);
         }
-        assert_eq!(visits.visits().len(), 1);
-        assert_eq!((visits.visits()[0].gap, visits.ignored()), (30.0, 3));
+        assert_eq!(visits.visits(), [Visit { gap: 30.0, changed: true, age: None }]);
     }
 }

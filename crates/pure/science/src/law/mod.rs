@@ -27,6 +27,19 @@
 //! allocation, so that a problem may mix them freely.
 //!
 //! Times are in any one unit; rates are per that unit, worths U in that unit.
+//!
+//! ```
+//! use tidewatch_science::law::{LossCurve, Poisson, Staleness};
+//! let page = Poisson::new(0.5)?; // one change in two days
+//! // Stale with a chance of 39 % a day after a fetch, and 21 % of the time if fetched daily.
+//! assert!((page.stale(1.0) - 0.393).abs() < 0.001);
+//! assert!((page.stale_mean(1.0) - 0.213).abs() < 0.001);
+//! // Worth a fetch at a price of a quarter of a day after this wait; never at two days.
+//! let wait = page.elapsed_at(0.25);
+//! assert!((page.worth(wait) - 0.25).abs() < 1e-9);
+//! assert_eq!(page.elapsed_at(2.0), f64::INFINITY);
+//! # Ok::<(), tidewatch_science::law::LawError>(())
+//! ```
 
 #![allow(clippy::float_cmp, reason = "exact zeros and infinities are cases of their own")]
 
@@ -46,7 +59,7 @@ use invert::invert_worth;
 pub use mixture::Mixture;
 pub use pareto::{Lomax, Pareto};
 pub use poisson::Poisson;
-pub use quasi::{MAX_TIMES, Plan, Quasi, Timetable};
+pub use quasi::{Plan, Quasi, UpdateTimes};
 pub use renewal::Renewal;
 pub use weibull::Weibull;
 
@@ -85,15 +98,6 @@ pub trait LossCurve {
     /// 1 − M(τ), precise also where M is close to one.
     fn fresh_mean(&self, gap: f64) -> f64 {
         if gap == 0.0 { 1.0 } else { self.fresh(gap) + self.worth_over(gap) }
-    }
-
-    /// ∫₀^τ D: time spent stale since the fetch.
-    fn stale_area(&self, elapsed: f64) -> f64 {
-        if elapsed == f64::INFINITY && self.stale(elapsed) > 0.0 {
-            f64::INFINITY
-        } else {
-            elapsed.min(f64::MAX) * self.stale_mean(elapsed)
-        }
     }
 
     /// Whether D has all its derivatives between two elapsed times; a corner there would spoil

@@ -2,7 +2,7 @@
 
 use super::invert::invert_worth;
 use super::{LawError, LossCurve};
-use tidewatch_math::special::{expm1_over, gamma_p_inv, minus_ln_1p};
+use tidewatch_math::special::{expm1_over, g, gamma_p_inv, minus_ln_1p};
 
 /// Times between changes with Ḡ(t) = (s/t)^α from the scale s on, 1 before `[WSY02]`.
 ///
@@ -97,7 +97,8 @@ impl LossCurve for Pareto {
             return self.scale * (2.0 * worth / unit).sqrt();
         }
         let power = 2.0 - self.shape;
-        let log_excess = if power == 0.0 { z } else { (power * z).ln_1p() / power };
+        // Close to the limit rounding may take the product below −1.
+        let log_excess = if power == 0.0 { z } else { (power * z).max(-1.0).ln_1p() / power };
         self.scale * log_excess.exp()
     }
 
@@ -147,7 +148,16 @@ impl Lomax {
         self.excess / self.scale
     }
 
-    /// Between these the rate lies with a chance of 95%, as much to either side.
+    /// U/s = a(φ(z)e^(−y) − L·g(y)/y)/(1 − a) with y = aL and g(y) = 1 − (1+y)e^(−y): without the
+    /// cancellation of the other form for small a, where c rounds to −1.
+    fn worth_of_small_excess(&self, z: f64) -> f64 {
+        let (a, log) = (self.excess, z.ln_1p());
+        let y = a * log;
+        let second = if y > 0.0 { log * (g(y) / y) } else { 0.0 };
+        a * (minus_ln_1p(z) * (-y).exp() - second) / (1.0 - a)
+    }
+
+    /// The central 95 % interval of the rate.
     pub fn interval_95(&self) -> (f64, f64) {
         if self.excess == 0.0 {
             return (0.0, 0.0);
@@ -184,6 +194,9 @@ impl LossCurve for Lomax {
             return self.worth_limit();
         }
         let z = elapsed / self.scale;
+        if self.excess < SMALL_EXCESS {
+            return self.scale * self.worth_of_small_excess(z);
+        }
         let (w, c) = (z / (1.0 + z), self.excess - 1.0);
         // φ(cw)/c → 0 with c; below the square root of the smallest number c²w²/2 would underflow.
         let second = if c.abs() < f64::MIN_POSITIVE { 0.0 } else { minus_ln_1p(c * w) / c };
@@ -232,6 +245,8 @@ impl LossCurve for Lomax {
     }
 }
 
+/// Below this a the first form of U loses more than four digits.
+const SMALL_EXCESS: f64 = 1e-4;
 /// Steps are many only where the worth is all but reached, and there halving does as well.
 const HALLEY_STEPS: u32 = 12;
 /// A step below this leaves its cube, which is less than rounding.

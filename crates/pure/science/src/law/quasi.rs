@@ -7,34 +7,28 @@
 //! φ(i, j) = Σ_{k=i}^{j−1} uₖ Π_{l=i+1}^{k} (1 − qₗ), uₖ = s_{k+1} − sₖ, and
 //! A(x) = 1 − max Σ φ/T over the choices of x times.
 //!
-//! Two facts, both tested, make this easy:
-//! * φ(i, j+1) − φ(i, j) = uⱼ Π_{i<l≤j}(1 − qₗ) rises with i, the inverse Monge condition. So the
-//!   best last fetch before j moves forward with j (the dynamic program takes O(P log P) a layer
-//!   instead of O(P²)), and the exact A is convex in x.
-//! * For each moment the freshness is the largest of one number per earlier fetch, so total
-//!   freshness is a submodular function of the chosen set. Greedy's steps therefore fall (its A is
-//!   convex too), and what its Aᵍ saves over no fetch at all is at least (1 − 1/e) of the best:
-//!   (A(0) − A*(x))/(A(0) − Aᵍ(x)) ≤ e/(e−1) = 1.58. Measured over random timetables the ratio
-//!   is 1.0003 on average; the worst seen is 1.15 for 8 times, 1.06 for 24, 1.006 for 168.
+//! φ(i, j+1) − φ(i, j) = uⱼ Π_{i<l≤j}(1 − qₗ) rises with i, the inverse Monge condition. So the best
+//! last fetch before j moves forward with j (the dynamic program takes O(P log P) a layer instead of
+//! O(P²)), and A is convex in x. Both are tested.
 //!
-//! Life of the thing: build a [`Timetable`], solve it once into a [`Plan`] (a table of A), hand
+//! Life of the thing: build [`UpdateTimes`], solve it once into a [`Plan`] (a table of A), hand
 //! [`Quasi`] views of the plan to the allocation, then ask the timetable which times to fetch at.
 
 use super::{LawError, Staleness};
 
 /// Most possible update times in one window; the work grows with their square.
-pub const MAX_TIMES: usize = 1024;
+const MAX_TIMES: usize = 1024;
 
 /// Possible update times with their chances, and the fresh time of every stretch between two.
 #[derive(Clone, Debug)]
-pub struct Timetable {
+pub struct UpdateTimes {
     window: f64,
     times: Vec<f64>,
     /// φ(i, j) at `i·(P+2) + j`; index 0 is the start of the window and P+1 its end.
     fresh: Vec<f64>,
 }
 
-impl Timetable {
+impl UpdateTimes {
     /// Strictly ascending `times` within [0, `window`] and the probability of an update at each.
     pub fn new(window: f64, times: &[f64], probabilities: &[f64]) -> Result<Self, LawError> {
         LawError::positive("window", window)?;
@@ -84,7 +78,7 @@ impl Timetable {
         Plan::new(self.window, &fresh)
     }
 
-    /// The best `fetches` positions in [`Timetable::times`], ascending; all when there are fewer.
+    /// The best `fetches` positions in [`UpdateTimes::times`], ascending; all when there are fewer.
     pub fn best(&self, fetches: usize) -> Vec<usize> {
         let fetches = fetches.min(self.len());
         let mut layers = Layers::new(self);
@@ -100,36 +94,6 @@ impl Timetable {
         }
         chosen.reverse();
         chosen
-    }
-
-    /// The table of A(0..=P) when each fetch goes to the time that saves most given those chosen
-    /// before, and the positions in the order of choice.
-    pub fn greedy(&self) -> (Plan, Vec<usize>) {
-        let end = self.len() + 1;
-        let mut chosen = vec![0, end];
-        let (mut order, mut fresh) = (Vec::new(), vec![self.fresh(0, end)]);
-        for _ in 0..self.len() {
-            let Some((slot, at, saved)) = self.best_insertion(&chosen) else { break };
-            chosen.insert(slot, at);
-            order.push(at - 1);
-            fresh.push(fresh[fresh.len() - 1] + saved);
-        }
-        (Plan::new(self.window, &fresh), order)
-    }
-
-    /// The unchosen time that adds most fresh time: where it goes in `chosen`, the time, the gain.
-    fn best_insertion(&self, chosen: &[usize]) -> Option<(usize, usize, f64)> {
-        let mut best: Option<(usize, usize, f64)> = None;
-        for (slot, pair) in chosen.windows(2).enumerate() {
-            let (from, to) = (pair[0], pair[1]);
-            for at in from + 1..to {
-                let saved = self.fresh(from, at) + self.fresh(at, to) - self.fresh(from, to);
-                if best.is_none_or(|(_, _, most)| saved > most) {
-                    best = Some((slot + 1, at, saved));
-                }
-            }
-        }
-        best
     }
 
     fn fresh(&self, from: usize, to: usize) -> f64 {
@@ -160,7 +124,7 @@ struct Layers {
 }
 
 impl Layers {
-    fn new(table: &Timetable) -> Self {
+    fn new(table: &UpdateTimes) -> Self {
         Self { fetches: 0, best: (0..table.len() + 2).map(|to| table.fresh(0, to)).collect() }
     }
 
@@ -170,7 +134,7 @@ impl Layers {
     }
 
     /// One more fetch; gives the place of the last fetch before each point.
-    fn advance(&mut self, table: &Timetable) -> Vec<usize> {
+    fn advance(&mut self, table: &UpdateTimes) -> Vec<usize> {
         self.fetches += 1;
         let n = self.best.len();
         let (mut next, mut last) = (vec![f64::NEG_INFINITY; n], vec![0; n]);
@@ -280,7 +244,6 @@ impl Staleness for Quasi<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tidewatch_math::{Draws, Moments};
 
     /// Sums of at most a dozen terms below the window, compared after division by it.
     const ROUNDING: f64 = 1e-13;
@@ -333,7 +296,7 @@ mod tests {
     proptest! {
         #[test]
         fn dynamic_program_is_the_best_of_all_subsets((window, times, q) in timetables()) {
-            let table = Timetable::new(window, &times, &q).unwrap();
+            let table = UpdateTimes::new(window, &times, &q).unwrap();
             let (plan, best) = (table.exact(), brute_force(window, &times, &q));
             for (n, &oracle) in best.iter().enumerate() {
                 prop_assert!((plan.law().average(window, n as f64) - oracle).abs() < ROUNDING);
@@ -352,24 +315,8 @@ mod tests {
         }
 
         #[test]
-        fn greedy_is_within_its_bound((window, times, q) in timetables()) {
-            let table = Timetable::new(window, &times, &q).unwrap();
-            let (plan, order) = table.greedy();
-            let exact = table.exact();
-            let bound = 1.0 / (1.0 - (-1.0_f64).exp());
-            for n in 0..=times.len() {
-                let greedy = plan.law().average(window, n as f64);
-                let value = literal(window, &times, &q, &order[..n]);
-                prop_assert!((greedy - value).abs() < ROUNDING);
-                let (none, best) = (plan.law().at(0), exact.law().at(n as u64));
-                prop_assert!(greedy >= best - ROUNDING);
-                prop_assert!(none - best <= bound * (none - greedy) + ROUNDING);
-            }
-        }
-
-        #[test]
         fn relaxation_agrees_with_the_steps((window, times, q) in timetables(), price in 0.0..0.5_f64) {
-            let plan = Timetable::new(window, &times, &q).unwrap().exact();
+            let plan = UpdateTimes::new(window, &times, &q).unwrap().exact();
             let law = plan.law();
             let x = law.fetches_at(window, price);
             prop_assert!(x == 0.0 || law.gain(window, x as u64 - 1) >= price);
@@ -380,46 +327,18 @@ mod tests {
     }
 
     #[test]
-    fn greedy_can_miss_the_best() {
+    fn greedy_would_miss_the_best() {
         // One fetch is best at the second time, two are best at the first and the third.
-        let (times, q) = ([0.5, 1.0, 2.0], [0.9, 0.35, 0.5]);
-        let table = Timetable::new(3.0, &times, &q).unwrap();
-        let ((greedy, order), exact) = (table.greedy(), table.exact());
-        assert_eq!((&order[..2], table.best(2)), (&[1, 2][..], vec![0, 2]));
-        assert!((greedy.law().at(2) - 0.15).abs() < ROUNDING);
-        assert!((exact.law().at(2) - 0.35 / 3.0).abs() < ROUNDING);
-        assert!(exact.law().at(3) < ROUNDING, "a fetch after every possible update is never stale");
-    }
-
-    /// The distance in practice: over random timetables of a day of hours, the best saves a few
-    /// hundredths of a per cent more than greedy on average, and never nearly the 58 % of the bound.
-    #[test]
-    fn greedy_is_close_on_average() {
-        let (mut distance, mut worst) = (Moments::new(), 1.0_f64);
-        for item in 0..300 {
-            let mut draws = Draws::of(1, "quasi.greedy", item);
-            let mut now = 0.0;
-            let mut next = |_| {
-                now += draws.exponential(1.0);
-                (now, draws.uniform() * draws.uniform())
-            };
-            let (times, q): (Vec<f64>, Vec<f64>) = (0..24).map(&mut next).unzip();
-            let table = Timetable::new(now + 1.0, &times, &q).unwrap();
-            let (greedy, exact) = (table.greedy().0, table.exact());
-            for n in 1..24 {
-                let none = exact.law().at(0);
-                let ratio = (none - exact.law().at(n)) / (none - greedy.law().at(n));
-                distance.add(ratio - 1.0);
-                worst = worst.max(ratio);
-            }
-        }
-        assert!(distance.mean() < 1e-3 && distance.mean() > 0.0, "{}", distance.mean());
-        assert!(worst < 1.1, "{worst}");
+        let table = UpdateTimes::new(3.0, &[0.5, 1.0, 2.0], &[0.9, 0.35, 0.5]).unwrap();
+        assert_eq!((table.best(1), table.best(2)), (vec![1], vec![0, 2]));
+        let plan = table.exact();
+        assert!((plan.law().at(2) - 0.35 / 3.0).abs() < ROUNDING);
+        assert!(plan.law().at(3) < ROUNDING, "a fetch after every possible update is never stale");
     }
 
     #[test]
     fn bad_timetables_are_refused() {
-        let new = Timetable::new;
+        let new = UpdateTimes::new;
         assert!(matches!(new(1.0, &[0.5, 0.5], &[0.1; 2]), Err(LawError::Order { index: 1, .. })));
         assert!(matches!(new(1.0, &[1.5], &[0.1]), Err(LawError::Order { index: 0, .. })));
         assert!(matches!(new(1.0, &[f64::NAN], &[0.1]), Err(LawError::Order { .. })));

@@ -104,7 +104,6 @@ proptest! {
         let area = case.integral(|v| curve.stale(v), 0.0, elapsed);
         let literal = elapsed * curve.stale(elapsed) - area;
         prop_assert!(close(curve.worth(elapsed), literal, QUADRATURE));
-        prop_assert!(close(curve.stale_area(elapsed), area, QUADRATURE));
         prop_assert!(close(curve.stale_mean(elapsed), area / elapsed, QUADRATURE));
         prop_assert!((curve.stale_mean(elapsed) + curve.fresh_mean(elapsed) - 1.0).abs() < CLOSED);
     }
@@ -138,7 +137,6 @@ proptest! {
         let end = f64::INFINITY;
         prop_assert_eq!((curve.stale(end), curve.fresh(end)), (1.0, 0.0));
         prop_assert_eq!((curve.stale_mean(end), curve.fresh_mean(end)), (1.0, 0.0));
-        prop_assert_eq!((curve.stale_area(0.0), curve.stale_area(end)), (0.0, end));
         prop_assert_eq!(curve.worth(end), curve.worth_limit());
         prop_assert_eq!(curve.elapsed_at(curve.worth_limit()), end);
         prop_assert_eq!((curve.elapsed_at(0.0), curve.elapsed_at(-1.0)), (0.0, 0.0));
@@ -298,7 +296,7 @@ fn without_a_mean_nothing_is_ever_stale() {
             (law.average(10.0, 3.0), law.gain(10.0, 0), law.gain(10.0, 99)),
             (0.0, 0.0, 0.0)
         );
-        assert_eq!((law.fetches_at(10.0, 1e-9), law.stale_area(f64::INFINITY)), (0.0, 0.0));
+        assert_eq!(law.fetches_at(10.0, 1e-9), 0.0);
     }
     // The limit from above: the closer the shape to one, the smaller the staleness.
     let just_above = Pareto::new(1.0 + 1e-9, 2.0).unwrap();
@@ -376,5 +374,62 @@ proptest! {
         let slope = slow * law.slope(slow) * (slow / worth);
         let doubt = 1e-10 + 8.0 * f64::EPSILON / slope;
         prop_assert!(found == slow || (found / slow - 1.0).abs() < doubt, "{found} {slow} {slope}");
+    }
+}
+
+/// Laws whose parameters have any magnitude that a caller may come with.
+fn laws_of_any_magnitude() -> impl Strategy<Value = Curve> {
+    (0..5, -30.0..30.0_f64, -30.0..30.0_f64, 0.0..1.0_f64).prop_map(|(kind, shape, scale, u)| {
+        let (any_shape, scale) = (10_f64.powf(shape), 10_f64.powf(scale));
+        match kind {
+            0 => Poisson::new(scale).unwrap().into(),
+            1 => Weibull::new(0.05 * 2000_f64.powf(u), scale).unwrap().into(),
+            2 => Pareto::new(any_shape, scale).unwrap().into(),
+            3 => Lomax::new(any_shape, scale).unwrap().into(),
+            _ => Lomax::uncertain_rate(any_shape, scale).unwrap().into(),
+        }
+    })
+}
+
+/// Neighbouring values of an inverse come out in either order by no more than its rounding.
+const INVERSE: f64 = 1e-9;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    /// Worth into time: never NaN, later for more worth, infinite from the limit on.
+    #[test]
+    fn every_worth_has_its_time(
+        law in laws_of_any_magnitude(), worth in -30.0..30.0_f64, more in 0.0..3.0_f64,
+    ) {
+        let worth = 10_f64.powf(worth);
+        let (time, later) = (law.elapsed_at(worth), law.elapsed_at(worth * 10_f64.powf(more)));
+        prop_assert!(time > 0.0, "{law:?} {worth}: {time}");
+        prop_assert!(later >= time * (1.0 - INVERSE), "{law:?} {worth}: {time} then {later}");
+        prop_assert!(worth < law.worth_limit() || time == f64::INFINITY, "{law:?} {worth}: {time}");
+        let just_below = law.elapsed_at(law.worth_limit() * (1.0 - f64::EPSILON));
+        prop_assert!(just_below >= 0.0, "{law:?} {just_below}");
+        // A wait is a number of fetches in a window, and falls with the price.
+        let (some, fewer) = (law.fetches_at(1.0, worth), law.fetches_at(1.0, worth * 10_f64.powf(more)));
+        prop_assert!(some >= 0.0 && fewer <= some * (1.0 + INVERSE) + INVERSE, "{law:?} {some} {fewer}");
+    }
+
+    /// Time into staleness and worth: never NaN, between their limits, rising.
+    #[test]
+    fn every_time_has_its_worth(
+        law in laws_of_any_magnitude(), elapsed in -30.0..30.0_f64, more in 0.0..3.0_f64, n in 0..99_u64,
+    ) {
+        let elapsed = 10_f64.powf(elapsed);
+        let after = elapsed * 10_f64.powf(more);
+        let (stale, worth) = (law.stale(elapsed), law.worth(elapsed));
+        let slack = 1.0 + INVERSE;
+        prop_assert!((0.0..=1.0).contains(&stale) && stale <= law.stale(after) * slack, "{law:?} {stale}");
+        prop_assert!((0.0..=1.0).contains(&law.fresh(elapsed)) && law.slope(elapsed) >= 0.0);
+        prop_assert!(worth >= 0.0 && worth <= law.worth_limit() * slack, "{law:?} {worth}");
+        prop_assert!(worth <= law.worth(after) * slack, "{law:?} {worth} {}", law.worth(after));
+        // A concave D has U ≤ τD/2.
+        prop_assert!(worth <= 0.5 * elapsed * stale * slack, "{law:?} {worth} {stale}");
+        let (average, gain) = (law.average(elapsed, n as f64), law.gain(elapsed, n));
+        prop_assert!((-INVERSE..=slack).contains(&average) && (0.0..=1.0).contains(&gain), "{law:?}");
     }
 }

@@ -47,17 +47,34 @@ impl Weibull {
     fn hazard(&self, elapsed: f64) -> f64 {
         (elapsed / self.scale).powf(self.shape)
     }
+
+    /// Whether z is too small a number to carry τ; then D = λτ and U = λτ²/2 to the last bit.
+    fn is_short(z: f64) -> bool {
+        z < f64::MIN_POSITIVE
+    }
 }
 
 impl LossCurve for Weibull {
     fn stale(&self, elapsed: f64) -> f64 {
         let z = self.hazard(elapsed);
-        if z == f64::INFINITY { 1.0 } else { gamma_p(self.shape.recip(), z) }
+        if Self::is_short(z) {
+            self.rate() * elapsed
+        } else if z == f64::INFINITY {
+            1.0
+        } else {
+            gamma_p(self.shape.recip(), z)
+        }
     }
 
     fn fresh(&self, elapsed: f64) -> f64 {
         let z = self.hazard(elapsed);
-        if z == f64::INFINITY { 0.0 } else { gamma_q(self.shape.recip(), z) }
+        if Self::is_short(z) {
+            1.0 - self.stale(elapsed)
+        } else if z == f64::INFINITY {
+            0.0
+        } else {
+            gamma_q(self.shape.recip(), z)
+        }
     }
 
     fn slope(&self, elapsed: f64) -> f64 {
@@ -66,6 +83,9 @@ impl LossCurve for Weibull {
 
     fn worth(&self, elapsed: f64) -> f64 {
         let z = self.hazard(elapsed);
+        if Self::is_short(z) {
+            return 0.5 * self.rate() * elapsed * elapsed;
+        }
         let share = if z == f64::INFINITY { 1.0 } else { gamma_p(2.0 / self.shape, z) };
         self.worth_limit() * share
     }
@@ -82,6 +102,10 @@ impl LossCurve for Weibull {
         if share >= 1.0 {
             return f64::INFINITY;
         }
-        self.scale * gamma_p_inv(2.0 / self.shape, share).powf(self.shape.recip())
+        let z = gamma_p_inv(2.0 / self.shape, share);
+        if Self::is_short(z) {
+            return (2.0 * worth / self.rate()).sqrt();
+        }
+        self.scale * z.powf(self.shape.recip())
     }
 }

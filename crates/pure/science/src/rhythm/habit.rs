@@ -1,26 +1,28 @@
-//! What visits tell of the hours at which a host changes.
+//! Learns from visits at which hours a host changes.
 //!
-//! The intensity of hour h of the week is φ(h) ∝ e^(θ·f(h)), of mean one. f has the day's sine and
-//! cosine with the first harmonics, and the seven days. θ is normal about zero, the flat week, with
-//! covariance D². What visits say of it is taken in as in a dynamic generalised linear model `[WHM85]`:
+//! The intensity of hour h of the week is φ(h) ∝ e^(θ·f(h)), of mean one. The features f are sines and
+//! cosines of the hour of the day, up to the fourth harmonic, and the seven days. θ has a normal prior
+//! about zero, the flat week, with covariance D². Each visit updates it as in a dynamic generalised
+//! linear model `[WHM85]`:
 //! ```text
 //! x = e^θ₀·rate·∫φ             changes expected in a gap
 //! a = ∂x/∂θ
 //! s = 1/(eˣ − 1) or −1         score of a visit that saw a change, or none
-//! i = 1/(eˣ − 1)               what it informs
-//! s = (n − x)/v,  i = 1/v      the same of one that counts n;  v = x + x²/k
+//! i = 1/(eˣ − 1)               information of such a visit
+//! s = (n − x)/v,  i = 1/v      both for a visit that counts n changes;  v = x + x²/k
 //! J ← J + i·aaᵀ,   η ← η + a·(s + i·aᵀθ)
 //! m = (J + D⁻²)⁻¹η             mean of θ
 //! ```
-//! θ₀ takes up what is wrong with all rates alike, which must not look like a rhythm. What was learnt is
-//! let go slowly: without visits θ goes back to where it began.
+//! θ₀ absorbs an error common to all rates, which must not look like a rhythm. J and η fade, so that
+//! without visits θ returns to the prior.
 //!
 //! **Is there a rhythm at all?** Many hosts have none, and fetches placed by noise are placed badly. The
-//! evidence for one over a flat week is e^(½ηᵀm)/√det(1 + DJD), over the same with θ₀ alone; with even
-//! odds before, it tells the chance p of a rhythm, and θ = p·m is what is believed.
+//! Bayes factor of a rhythm over a flat week is e^(½ηᵀm)/√det(1 + DJD), divided by the same with θ₀
+//! alone. With even prior odds it gives the probability p of a rhythm, and the estimate is θ = p·m.
 //!
-//! Visits a whole day apart say nothing of the hours, and those nearly so only little; but all that
-//! they say is kept, where spreading their changes over hours by what is believed would take years.
+//! Visits a whole day apart say nothing about hours, and visits nearly a day apart say little. The
+//! update keeps all of it; distributing their changes over hours by the current estimate (expectation
+//! maximisation) would take years to converge.
 
 use std::f64::consts::TAU;
 use std::sync::LazyLock;
@@ -29,25 +31,25 @@ use serde::{Deserialize, Serialize};
 use tidewatch_math::linear::Cholesky;
 use tidewatch_math::sample::{HOUR, HOURS, Rhythm, WEEK};
 
-/// Waves of the day: 24, 12, 8 and 6 hours. Finer ones would want more visits than hosts get.
+/// Harmonics of the day: 24, 12, 8 and 6 hours. Finer ones would need more visits than hosts get.
 const HARMONICS: usize = 4;
 const DAYS: usize = 7;
 const SIZE: usize = 1 + 2 * HARMONICS + DAYS;
-/// Standard deviations before anything was seen: of θ₀; of the wave of a day, and of the others in
-/// proportion to their length; of a day. The busiest hour of a typical host then has two to thirty
-/// times the changes of the quietest.
+/// Prior standard deviations: of θ₀; of the 24-hour wave (shorter waves in proportion to their
+/// length); of a day of the week. Under this prior the busiest hour of a typical host has two to
+/// thirty times the changes of the quietest.
 const LEVEL_SPREAD: f64 = 0.5;
 const WAVE_SPREAD: f64 = 0.7;
 const DAY_SPREAD: f64 = 0.3;
-/// No part of θ goes beyond so many of them.
+/// Each component of θ is clamped to this many prior standard deviations.
 const MOST_SPREADS: f64 = 4.0;
-/// Parts of θ below this move no fetch by more than minutes.
+/// Components of θ below this move no fetch by more than minutes.
 const FLAT: f64 = 0.01;
-/// What was learnt fades in this time: hosts change their habits.
+/// Time constant of forgetting, seconds: hosts change their habits.
 const MEMORY: f64 = 52.0 * WEEK;
-/// k: links come in heaps, which differ from what is expected of them by this gamma shape beside
-/// chance; and a heap counts for no more than so many of its standard deviations.
+/// k: shape of the gamma overdispersion of counts, because links come in batches.
 const HEAP_SHAPE: f64 = 4.0;
+/// A count is capped at its expectation plus this many standard deviations.
 const MOST_DEVIATIONS: f64 = 3.0;
 
 type Vector = [f64; SIZE];
@@ -66,7 +68,7 @@ fn features(hour: usize) -> Vector {
     f
 }
 
-/// Standard deviation of a part of θ before anything was seen.
+/// Prior standard deviation of a component of θ.
 fn first_spread(part: usize) -> f64 {
     match part {
         0 => LEVEL_SPREAD,
@@ -75,32 +77,32 @@ fn first_spread(part: usize) -> f64 {
     }
 }
 
-/// What a visit saw.
+/// The changes that a visit saw since the previous one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Seen {
-    /// Whether there was any change.
+pub enum ChangesSeen {
+    /// Whether there was any.
     Changed(bool),
     /// How many there were.
     Count(f64),
 }
 
-impl Seen {
-    /// Changes that it is sure of.
+impl ChangesSeen {
+    /// The least number of changes that happened.
     pub(super) fn changes(self) -> u8 {
         match self {
-            Seen::Changed(changed) => changed.into(),
-            Seen::Count(n) => n as u8,
+            ChangesSeen::Changed(changed) => changed.into(),
+            ChangesSeen::Count(n) => n as u8,
         }
     }
 
-    /// Score and information where x changes were expected.
-    fn tells(self, x: f64) -> (f64, f64) {
+    /// Score and information of the visit, where x changes were expected.
+    fn score(self, x: f64) -> (f64, f64) {
         match self {
-            Seen::Changed(changed) => {
+            ChangesSeen::Changed(changed) => {
                 let odds = x.exp_m1().recip();
                 (if changed { odds } else { -1.0 }, odds)
             }
-            Seen::Count(n) => {
+            ChangesSeen::Count(n) => {
                 let variance = x + x * x / HEAP_SHAPE;
                 let most = x + MOST_DEVIATIONS * variance.sqrt();
                 ((n.min(most.max(1.0)) - x) / variance, variance.recip())
@@ -109,18 +111,19 @@ impl Seen {
     }
 }
 
-/// A host's hours as they are learnt. Times are seconds from the origin, at which hour zero begins.
+/// The weekly rhythm of one host, as far as visits have shown it. Times are seconds; hour zero begins
+/// at time zero.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Habit {
     /// J and η.
     known: [Vector; SIZE],
     says: Vector,
-    /// θ as it is believed, and φ there.
+    /// The estimate of θ, and φ there.
     theta: Vector,
     rhythm: Rhythm,
     /// Mean of f over the week, weighted by φ.
     centre: Vector,
-    /// Time until which it has faded.
+    /// Time up to which J and η have faded.
     until: f64,
 }
 
@@ -140,27 +143,27 @@ impl Default for Habit {
 }
 
 impl Habit {
-    /// φ.
+    /// The estimated rhythm φ.
     pub fn rhythm(&self) -> &Rhythm {
         &self.rhythm
     }
 
-    /// Whether nothing speaks for a rhythm.
+    /// Whether the estimate is a flat week.
     pub fn is_flat(&self) -> bool {
         self.theta[1..].iter().all(|part| part.abs() < FLAT)
     }
 
-    /// Takes in what was seen between two visits to a page of `rate` changes a second on average. Gaps
-    /// of more than a week are left out: they say nothing of its hours.
-    pub fn note(&mut self, from: f64, to: f64, rate: f64, seen: Seen) {
+    /// Learns from two successive visits, at `from` and `to`, to a page with `rate` changes a second on
+    /// average. Ignores gaps of more than a week, which say nothing about hours.
+    pub fn note(&mut self, from: f64, to: f64, rate: f64, seen: ChangesSeen) {
         let is_sound = from < to && to - from <= WEEK && rate > 0.0 && rate.is_finite();
-        if !is_sound || matches!(seen, Seen::Count(n) if !(n >= 0.0 && n.is_finite())) {
+        if !is_sound || matches!(seen, ChangesSeen::Count(n) if !(n >= 0.0 && n.is_finite())) {
             return;
         }
         self.fade(to);
         let (x, slope) = self.expected(from, to, rate);
-        let (score, information) = seen.tells(x);
-        // Where nothing or no end of changes was expected nothing can be learnt.
+        let (score, information) = seen.score(x);
+        // Nothing can be learnt where no change, or an unbounded number, was expected.
         if x > 0.0 && score.is_finite() && information.is_finite() {
             let pull = score + information * dot(&slope, &self.theta);
             for (k, row) in self.known.iter_mut().enumerate() {
@@ -183,7 +186,7 @@ impl Habit {
                 slope[k] += part * f;
             }
         });
-        // φ has mean one: what rises at some hours falls at all others.
+        // φ has mean one: a rise in some hours lowers all others.
         for (k, slope) in slope.iter_mut().enumerate().skip(1) {
             *slope -= x * self.centre[k];
         }
@@ -197,7 +200,7 @@ impl Habit {
         self.says.iter_mut().for_each(|entry| *entry *= kept);
     }
 
-    /// Finds θ and φ anew.
+    /// Recomputes θ and φ from J and η.
     fn believe(&mut self) {
         let (mean, evidence) = self.posterior();
         let (level, unrhythmic) = self.level_alone();
@@ -210,7 +213,7 @@ impl Habit {
         self.draw();
     }
 
-    /// m, and the log of the evidence for it.
+    /// m, and the log evidence of a rhythm.
     fn posterior(&self) -> (Vector, f64) {
         let d: Vector = std::array::from_fn(first_spread);
         let scaled: [Vector; SIZE] = std::array::from_fn(|j| {
@@ -222,14 +225,14 @@ impl Habit {
         (mean, 0.5 * dot(&self.says, &mean) - 0.5 * factor.ln_det())
     }
 
-    /// The same of θ₀ alone, in a week without rhythm.
+    /// The same for θ₀ alone, in a week without rhythm.
     fn level_alone(&self) -> (f64, f64) {
         let known = self.known[0][0] + LEVEL_SPREAD.powi(-2);
         let mean = self.says[0] / known;
         (mean, 0.5 * self.says[0] * mean - 0.5 * (known * LEVEL_SPREAD.powi(2)).ln())
     }
 
-    /// Finds φ anew.
+    /// Recomputes φ from θ.
     fn draw(&mut self) {
         let levels =
             std::array::from_fn(|hour| (dot(&FEATURES[hour], &self.theta) - self.theta[0]).exp());
@@ -253,8 +256,8 @@ pub(super) fn hour_of(at: f64) -> usize {
     ((at.rem_euclid(WEEK) / HOUR) as usize).min(HOURS - 1)
 }
 
-/// Calls `visit` with each hour of the week that the span touches and its seconds in the hour. The span
-/// must not be longer than a week.
+/// Calls `visit` with each hour of the week that the span touches, and the seconds of the span in it.
+/// The span must not be longer than a week.
 fn for_each_hour(from: f64, to: f64, mut visit: impl FnMut(usize, f64)) {
     let mut start = from;
     // A week touches 169 hours at most; the bound also ends steps that rounding has stopped.
@@ -277,8 +280,11 @@ mod tests {
     use tidewatch_math::special::normal_quantile;
 
     const DAY: f64 = 86_400.0;
+    /// χ²/n of 180 has a standard deviation of 0.105: four of them, and as much for the approximation
+    /// of the likelihood.
+    const CALIBRATION: f64 = 0.84;
 
-    /// Busiest at three in the morning, by so much, and half as busy at weekends.
+    /// Busiest at three in the morning, `swing` times the quietest hour, and half as busy at weekends.
     fn week(swing: f64) -> Rhythm {
         Rhythm::new(&std::array::from_fn(|hour| {
             let wave = (TAU * ((hour % 24) as f64 - 3.0) / 24.0).cos();
@@ -293,7 +299,7 @@ mod tests {
         gaps.sum::<f64>() / HOURS as f64
     }
 
-    /// A hundred pages that change every two days, seen about every `gap` seconds for so many weeks.
+    /// A hundred pages that change every two days, visited about every `gap` seconds for some weeks.
     fn learn(truth: &Rhythm, gap: f64, weeks: f64, rate_error: f64) -> Habit {
         let (end, rate) = (weeks * WEEK, 0.5 / DAY);
         let mut visits = Vec::new();
@@ -315,13 +321,13 @@ mod tests {
         visits.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mut habit = Habit::default();
         for (from, to, changed) in visits {
-            habit.note(from, to, rate_error * rate, Seen::Changed(changed));
+            habit.note(from, to, rate_error * rate, ChangesSeen::Changed(changed));
         }
         habit
     }
 
-    /// Also from visits a day apart, and where the rates told are all wrong by a half. What is left of
-    /// the distance is at most that of a swing of ten from one of five.
+    /// Also from visits a day apart, and where all given rates are wrong by a half. The estimate of a
+    /// swing of ten is closer to it than a swing of five is.
     #[test]
     fn the_hours_are_found() {
         let truth = week(10.0);
@@ -344,9 +350,9 @@ mod tests {
         assert!(distance(Habit::default().rhythm(), &Rhythm::flat()) < 1e-12);
     }
 
-    /// Where the truth is drawn from what is assumed, m is as far from it as the covariance says.
+    /// For truths drawn from the prior, the errors of m have the posterior's covariance.
     #[test]
-    fn doubt_is_told_rightly() {
+    fn the_posterior_is_calibrated() {
         let (mut squares, mut all) = (0.0, 0.0);
         for host in 0..20 {
             let mut draws = Draws::of(host, "habit.truth", 0);
@@ -361,9 +367,8 @@ mod tests {
                 all += 1.0;
             }
         }
-        // χ²/n of 180 has a deviation of .105; four of them, and as much for what is not exact.
         let ratio: f64 = squares / all;
-        assert!((ratio - 1.0).abs() < 0.84, "{ratio}");
+        assert!((ratio - 1.0).abs() < CALIBRATION, "{ratio}");
     }
 
     /// Variance of a part of θ, by (J + D⁻²)⁻¹.
@@ -377,18 +382,19 @@ mod tests {
     #[test]
     fn hostile_visits_are_left_out() {
         let mut habit = Habit::default();
-        habit.note(f64::NAN, 1.0, 1.0, Seen::Changed(true));
-        habit.note(0.0, f64::INFINITY, 1.0, Seen::Changed(true));
-        habit.note(5.0, 0.0, 1.0, Seen::Changed(true));
-        habit.note(0.0, 2.0 * WEEK, 1.0, Seen::Changed(true));
-        habit.note(0.0, 5.0, f64::INFINITY, Seen::Changed(true));
-        habit.note(0.0, 5.0, 1.0, Seen::Count(f64::NAN));
+        habit.note(f64::NAN, 1.0, 1.0, ChangesSeen::Changed(true));
+        habit.note(0.0, f64::INFINITY, 1.0, ChangesSeen::Changed(true));
+        habit.note(5.0, 0.0, 1.0, ChangesSeen::Changed(true));
+        habit.note(0.0, 2.0 * WEEK, 1.0, ChangesSeen::Changed(true));
+        habit.note(0.0, 5.0, f64::INFINITY, ChangesSeen::Changed(true));
+        habit.note(0.0, 5.0, 1.0, ChangesSeen::Count(f64::NAN));
         assert!(distance(habit.rhythm(), &Rhythm::flat()) < 1e-12);
         for step in 0..1000 {
             let from = 7200.0 * f64::from(step);
-            let seen = if step % 2 == 0 { Seen::Count(1e300) } else { Seen::Changed(true) };
+            let seen =
+                if step % 2 == 0 { ChangesSeen::Count(1e300) } else { ChangesSeen::Changed(true) };
             habit.note(from, from + 3600.0, [1e-12, 1e12][step as usize % 2], seen);
-            habit.note(from, from + 1.0, 1e-300, Seen::Changed(true));
+            habit.note(from, from + 1.0, 1e-300, ChangesSeen::Changed(true));
         }
         assert!(habit.rhythm().levels().iter().all(|level| level.is_finite() && *level > 0.0));
     }

@@ -1,40 +1,40 @@
-//! The hours of all hosts. Where they are known, rates are learnt in expected changes, and fetches of
-//! copies placed where they save most: a page fetched daily is fetched when its host goes to sleep.
+//! The rhythms of all hosts of a crawl.
 //!
-//! A host's week takes some kilobytes, so it is learnt where there is something to learn: of hosts
-//! that have shown a number of changes between visits not more than a week apart, and of the first so
-//! many of them. All others live by the clock.
+//! A [`Habit`] takes some kilobytes, so it is kept only for the first [`MOST_HOSTS`] hosts that have
+//! shown [`FIRST_CHANGES`] changes between visits at most a week apart. For all other hosts time
+//! passes by the clock.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Span, Time};
 use tidewatch_math::sample::{HOUR, Rhythm};
 
-use super::{EARLIER, Habit, LONG_WAIT, Seen, best_moment, elapsed, longest_wait};
+use super::{ChangesSeen, EARLIER, Habit, LONG_WAIT, best_moment, elapsed, longest_wait};
 
-/// Changes after which a host's hours are followed: fewer say too little to be worth the memory.
+/// A host gets a [`Habit`] after this many changes: fewer say too little to be worth the memory.
 const FIRST_CHANGES: u8 = 16;
-/// Hosts that are followed at most: 5 kB each.
+/// Most habits kept, of 5 kB each.
 const MOST_HOSTS: usize = 1 << 13;
 
-/// The hours of hosts.
+/// The rhythms of all hosts of a crawl, as far as visits have shown them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Habits {
-    /// Whether they are followed at all.
+    /// Whether rhythms are learnt at all.
     is_on: bool,
     hosts: FxHashMap<HostId, Habit>,
-    /// Changes that hosts have shown, up to [`FIRST_CHANGES`].
+    /// Changes seen on hosts without a habit, below [`FIRST_CHANGES`].
     changes: FxHashMap<HostId, u8>,
 }
 
 impl Habits {
-    /// Nothing known yet, and nothing learnt if they are not to be followed.
+    /// No rhythm is known yet; none is ever learnt unless `is_on`.
     pub fn new(is_on: bool) -> Self {
         Habits { is_on, ..Habits::default() }
     }
 
-    /// What was seen between two visits to a page that changes at a mean `rate`.
-    pub fn note(&mut self, host: HostId, from: Time, to: Time, rate: f64, seen: Seen) {
+    /// Learns from two successive visits, at `from` and `to`, to a page of `host` with `rate` changes a
+    /// second on average.
+    pub fn note(&mut self, host: HostId, from: Time, to: Time, rate: f64, seen: ChangesSeen) {
         let gap = to.since(from);
         if !self.is_on || gap <= Span::ZERO || gap > Span::WEEK {
             return;
@@ -51,12 +51,12 @@ impl Habits {
         }
     }
 
-    /// The hours of a host, where it has any.
+    /// The rhythm of a host, unless it is unknown or flat.
     fn rhythm(&self, host: HostId) -> Option<&Rhythm> {
         self.hosts.get(&host).filter(|habit| !habit.is_flat()).map(Habit::rhythm)
     }
 
-    /// The time from one moment to another in which a mean hour would show as many changes, seconds.
+    /// Seconds from `from` to `to`, counted in expected changes where the host's rhythm is known.
     pub fn elapsed(&self, host: HostId, from: Time, to: Time) -> f64 {
         match self.rhythm(host) {
             Some(rhythm) => elapsed(rhythm, from.seconds(), to.seconds()).max(0.0),
@@ -64,21 +64,22 @@ impl Habits {
         }
     }
 
-    /// How busy a host is in the hour from a moment on, relative to the mean.
+    /// Mean intensity of a host in the hour after `from`; 1 without a rhythm.
     pub fn level(&self, host: HostId, from: Time) -> f64 {
         let from = from.seconds();
         self.rhythm(host).map_or(1.0, |rhythm| elapsed(rhythm, from, from + HOUR) / HOUR)
     }
 
-    /// The best moment for a fetch that would be due so long after another on a host without hours;
-    /// `None` if it never comes.
+    /// The best moment for a fetch that would be due `wait` seconds after `from` on a host without
+    /// rhythm; `None` if it is never due.
     pub fn due(&self, host: HostId, from: Time, wait: f64) -> Option<Time> {
         let Some(rhythm) = self.rhythm(host) else { return by_the_clock(from, wait) };
         let due = best_moment(rhythm, from.seconds(), wait);
         Time::from_seconds(due).filter(|due| *due != Time::NEVER)
     }
 
-    /// A moment not after that, found without a look at the hours where it is days away.
+    /// A moment not after [`Habits::due`], found without a search of hours if it is more than a day
+    /// after `now`.
     pub fn due_at_least(&self, host: HostId, from: Time, wait: f64, now: Time) -> Option<Time> {
         if wait > LONG_WAIT && self.rhythm(host).is_some() {
             let early = by_the_clock(from, wait - EARLIER)?;
@@ -89,7 +90,7 @@ impl Habits {
         self.due(host, from, wait)
     }
 
-    /// The longest wait after one moment that is over at another.
+    /// The longest wait after `from`, in seconds, that is over at `now`.
     pub fn waited(&self, host: HostId, from: Time, now: Time) -> f64 {
         match self.rhythm(host) {
             Some(rhythm) => longest_wait(rhythm, from.seconds(), now.seconds()),
@@ -125,7 +126,13 @@ mod tests {
             for last in &mut last {
                 let now = *last + 1.0 + 5.0 * draws.uniform();
                 let changed = ((now - 9.0) / 24.0).floor() > ((*last - 9.0) / 24.0).floor();
-                habits.note(host, at(*last), at(now), 1.0 / 86_400.0, Seen::Changed(changed));
+                habits.note(
+                    host,
+                    at(*last),
+                    at(now),
+                    1.0 / 86_400.0,
+                    ChangesSeen::Changed(changed),
+                );
                 *last = now;
             }
         }
@@ -151,7 +158,13 @@ mod tests {
         for day in (0..200).map(f64::from) {
             for (from, to) in [(0.0, 9.0), (9.0, 10.0), (10.0, 24.0)] {
                 let (from, to) = (at(24.0 * day + from), at(24.0 * day + to));
-                habits.note(host, from, to, 1e-5, Seen::Changed(to.since(from) == Span::HOUR));
+                habits.note(
+                    host,
+                    from,
+                    to,
+                    1e-5,
+                    ChangesSeen::Changed(to.since(from) == Span::HOUR),
+                );
             }
         }
         habits
@@ -182,7 +195,13 @@ mod tests {
     fn others_live_by_the_clock() {
         let (mut habits, host) = (Habits::new(true), HostId(7));
         for day in (0..10).map(f64::from) {
-            habits.note(host, at(24.0 * day), at(24.0 * day + 24.0), 1e-5, Seen::Changed(true));
+            habits.note(
+                host,
+                at(24.0 * day),
+                at(24.0 * day + 24.0),
+                1e-5,
+                ChangesSeen::Changed(true),
+            );
         }
         assert!((habits.elapsed(host, at(3.0), at(5.0)) - 7200.0).abs() < 1e-6);
         assert_eq!(habits.due(host, at(3.0), 7200.0), Some(at(5.0)));

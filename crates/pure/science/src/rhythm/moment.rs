@@ -21,9 +21,9 @@ use super::habit::hour_of;
 /// A wait longer than a week ends within half of this of its nominal end, in seconds.
 const WINDOW: f64 = WEEK;
 /// A wait longer than this, in seconds, ends at most [`EARLIER`] seconds before its nominal end.
-pub const LONG_WAIT: f64 = WINDOW;
+pub(super) const LONG_WAIT: f64 = WINDOW;
 /// See [`LONG_WAIT`].
-pub const EARLIER: f64 = WINDOW / 2.0;
+pub(super) const EARLIER: f64 = WINDOW / 2.0;
 /// Hours searched at most; a host that sleeps for weeks has no weekly rhythm.
 const MOST_HOURS: usize = 6 * HOURS;
 /// Halvings that find a wait to a millionth.
@@ -122,8 +122,8 @@ mod tests {
         .unwrap()
     }
 
-    /// ∫ ΔΛ over a gap: stale time at a unit rate, to first order. Quarters of an hour at a time, by
-    /// trapezoids, which are exact within an hour.
+    /// ∫ ΔΛ over a gap: stale time at a unit rate, to first order. By trapezoids, which are exact within
+    /// an hour.
     fn stale(rhythm: &Rhythm, from: f64, to: f64) -> f64 {
         let since = |t: f64| rhythm.expected(t) - rhythm.expected(from);
         let (mut sum, mut at) = (0.0, from);
@@ -135,7 +135,7 @@ mod tests {
         sum
     }
 
-    /// Stale time and price of the fetches that a rule makes in so many weeks, a second.
+    /// Stale time and price of the fetches of a rule over [`WEEKS`], per second.
     fn cost(rhythm: &Rhythm, wait: f64, next: impl Fn(f64) -> f64) -> f64 {
         let (end, mut at, mut sum) = (WEEKS * WEEK, 0.0, 0.0);
         while at < end {
@@ -255,14 +255,13 @@ mod tests {
             let (first, second) =
                 (best_moment(&rhythm, from, wait), best_moment(&rhythm, from, more * wait));
             prop_assert!(first > from);
-            // Beyond a week only the hours about the wait are looked at, and both sides of that limit
-            // need not agree.
+            // A wait longer than a week searches other hours, so the two need not agree across it.
             if wait > WINDOW || more * wait <= WINDOW {
                 prop_assert!(second >= first - 1e-6, "{first} {second}");
             }
         }
 
-        /// What is due after a wait is due once that wait is over, and not before.
+        /// The wait of a fetch is over at its best moment, and not a second before.
         #[test]
         fn a_wait_is_over_at_its_moment(from in 0.0..1e8_f64, wait in 60.0..6e5_f64) {
             let rhythm = office(0.1);

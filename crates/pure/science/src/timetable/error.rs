@@ -41,26 +41,4 @@ pub enum TimetableError {
         /// Time of the last slot; −∞ when there is none.
         last: f64,
     },
-    /// No assignment covers this fetch and those before it.
-    #[error(
-        "fetch {fetch} cannot be placed: every slot that it or the fetches competing with it could \
-         use is taken; add slots"
-    )]
-    NoSlot {
-        /// Row of the fetch.
-        fetch: usize,
-    },
-    /// The general method would take too long.
-    #[error(
-        "{fetches} fetches and {slots} slots are too many for the general method \
-         (at most {limit} pairs); use the method for one axis"
-    )]
-    TooLarge {
-        /// Number of fetches.
-        fetches: usize,
-        /// Number of slots.
-        slots: usize,
-        /// Largest product of the two.
-        limit: usize,
-    },
 }

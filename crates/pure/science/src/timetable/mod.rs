@@ -3,9 +3,8 @@
 //! C crawlers have slots at given times; every fetch has an ideal time t\* and takes one slot t at
 //! a cost of |t − t\*| ([`Punctuality::Near`]: the page changes at random) or t − t\* with t ≥ t\*
 //! ([`Punctuality::NotBefore`]: the page changes on a timetable, and before the update a fetch is
-//! useless). Least total cost is a transportation problem. [`transport`] solves it as such, for any
-//! costs, in O(n²m). [`schedule`] uses that all times lie on one axis and is exact in
-//! O((n + m) log(n + m)):
+//! useless). Least total cost is a transportation problem, which general methods solve in O(n²m).
+//! [`schedule`] uses that all times lie on one axis and is exact in O((n + m) log(n + m)):
 //!
 //! 1. *Fetches that must not be early go first.* If one of them waits at a slot that somebody else
 //!    has, or nobody, and gets a later one, let it have the slot and hand on its own: it gains the
@@ -24,10 +23,10 @@ mod error;
 mod line;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
 mod transport;
 
 pub use error::TimetableError;
-pub use transport::{MAX_CELLS, transport};
 
 /// How a fetch feels about its ideal time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +101,17 @@ pub fn even_slots(crawler: u32, count: u32, window: f64) -> impl Iterator<Item =
 }
 
 /// The timetable of least cost; equal slots go by time, then in the order given.
+///
+/// ```
+/// use tidewatch_science::timetable::{Fetch, Punctuality, even_slots, schedule};
+/// let fetch = |ideal_at, punctuality| Fetch { ideal_at, punctuality };
+/// let fetches = [fetch(2.2, Punctuality::Near), fetch(2.2, Punctuality::NotBefore)];
+/// let slots: Vec<_> = even_slots(0, 8, 8.0).collect(); // one an hour
+/// let timetable = schedule(&fetches, &slots)?;
+/// assert_eq!(timetable.slots, [2, 3]);
+/// assert!(timetable.gap() < 1e-9); // proved optimal
+/// # Ok::<(), tidewatch_science::timetable::TimetableError>(())
+/// ```
 pub fn schedule(fetches: &[Fetch], slots: &[Slot]) -> Result<Timetable, TimetableError> {
     check(fetches, slots)?;
     let by_time = sorted(slots.len(), |slot| slots[slot].at);

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use tidewatch_math::Draws;
 
+use super::transport::transport;
 use super::*;
 
 /// Sums of a few thousand times of magnitude up to ten.
@@ -59,16 +60,13 @@ fn both_methods_equal_trial_of_all_assignments() {
         let late = [0.0, 0.3, 1.0][draws.below(3) as usize];
         let (fetches, slots) = draw(fetches, slots, late, item);
         let best = by_trial(&fetches, &slots, &mut vec![false; slots.len()]);
-        for method in [schedule, transport] {
-            match method(&fetches, &slots) {
-                Ok(table) => {
-                    assert!((table.cost - best).abs() <= ROUNDING, "{item}: {table:?} {best}");
-                    assert_proved(&fetches, &slots, &table);
-                }
-                Err(error) => {
-                    infeasible += 1;
-                    assert_eq!(best, f64::INFINITY, "{item}: {error}");
-                }
+        for found in [schedule(&fetches, &slots).ok(), transport(&fetches, &slots)] {
+            if let Some(table) = found {
+                assert!((table.cost - best).abs() <= ROUNDING, "{item}: {table:?} {best}");
+                assert_proved(&fetches, &slots, &table);
+            } else {
+                infeasible += 1;
+                assert_eq!(best, f64::INFINITY, "{item}");
             }
         }
     }
@@ -81,12 +79,12 @@ fn the_method_for_one_axis_equals_the_general_one() {
         let (fetches, slots) =
             draw(80, 80 + item as usize, [0.0, 0.2, 0.9][item as usize % 3], item);
         match (schedule(&fetches, &slots), transport(&fetches, &slots)) {
-            (Ok(fast), Ok(exact)) => {
+            (Ok(fast), Some(exact)) => {
                 assert!((fast.cost - exact.cost).abs() <= ROUNDING, "{item}");
                 assert_proved(&fetches, &slots, &fast);
                 assert_proved(&fetches, &slots, &exact);
             }
-            (fast, exact) => assert!(fast.is_err() && exact.is_err(), "{item}"),
+            (fast, exact) => assert!(fast.is_err() && exact.is_none(), "{item}"),
         }
     }
 }
@@ -118,16 +116,10 @@ fn what_cannot_be_placed_is_named() {
     let slots = [Slot { crawler: 0, slot: 0, at: 1.0 }, Slot { crawler: 0, slot: 1, at: 2.0 }];
     let error = schedule(&[near(0.0), late(2.5)], &slots).unwrap_err();
     assert_eq!(error, TimetableError::NoSlotAfter { fetch: 1, ideal_at: 2.5, last: 2.0 });
-    let error = transport(&[near(0.0), late(2.5)], &slots).unwrap_err();
-    assert_eq!(error, TimetableError::NoSlot { fetch: 1 });
     let error = schedule(&[near(9.0), near(0.0), near(5.0)], &slots).unwrap_err();
     assert_eq!(error, TimetableError::TooFewSlots { fetch: 0, fetches: 3, slots: 2 });
-    assert!(transport(&[near(9.0), near(0.0), near(5.0)], &slots).is_err());
     let error = schedule(&[near(f64::NAN)], &slots).unwrap_err();
     assert!(matches!(error, TimetableError::NotATime { what: "fetch", row: 0, .. }));
-    let large = vec![slots[0]; 3000];
-    let error = transport(&vec![near(0.0); 3000], &large).unwrap_err();
-    assert!(matches!(error, TimetableError::TooLarge { .. }));
     assert_eq!(schedule(&[], &[]).unwrap().cost, 0.0);
 }
 

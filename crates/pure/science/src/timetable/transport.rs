@@ -3,25 +3,16 @@
 //! Fetches are added one by one; each time a shortest path in reduced costs from the new fetch to
 //! a free slot is found (Dijkstra on the dense bipartite graph) and the assignment changed along
 //! it. O(n²m) time, O(n + m) memory: costs are computed, not stored. It knows nothing of time or
-//! order, so it checks the method that does.
+//! order, so the tests check the faster method with it.
 
-use super::{Fetch, Slot, Timetable, TimetableError, check, total_cost};
+use super::{Fetch, Slot, Timetable, total_cost};
 
-/// Largest number of fetches × slots: a few seconds.
-pub const MAX_CELLS: usize = 4_000_000;
-
-/// The timetable of least cost by the general method.
-pub fn transport(fetches: &[Fetch], slots: &[Slot]) -> Result<Timetable, TimetableError> {
-    check(fetches, slots)?;
-    let size = (fetches.len(), slots.len());
-    if fetches.len().saturating_mul(slots.len()) > MAX_CELLS {
-        let (fetches, slots) = size;
-        return Err(TimetableError::TooLarge { fetches, slots, limit: MAX_CELLS });
-    }
-    let mut flow = Flow::new(size);
+/// The timetable of least cost by the general method; `None` if there is no timetable.
+pub(super) fn transport(fetches: &[Fetch], slots: &[Slot]) -> Option<Timetable> {
+    let mut flow = Flow::new((fetches.len(), slots.len()));
     let cost = |fetch: usize, slot: usize| fetches[fetch].cost(slots[slot].at);
     for fetch in 0..fetches.len() {
-        flow.add(fetch, cost).ok_or_else(|| no_slot(fetch, size))?;
+        flow.add(fetch, cost)?;
     }
     let mut chosen = vec![0; fetches.len()];
     for (slot, owner) in flow.owner.iter().enumerate() {
@@ -30,15 +21,7 @@ pub fn transport(fetches: &[Fetch], slots: &[Slot]) -> Result<Timetable, Timetab
         }
     }
     let cost = total_cost(fetches, slots, &chosen);
-    Ok(Timetable { slots: chosen, cost, lower_bound: flow.bound() })
-}
-
-fn no_slot(fetch: usize, (fetches, slots): (usize, usize)) -> TimetableError {
-    if fetches > slots {
-        TimetableError::TooFewSlots { fetch, fetches, slots }
-    } else {
-        TimetableError::NoSlot { fetch }
-    }
+    Some(Timetable { slots: chosen, cost, lower_bound: flow.bound() })
 }
 
 /// An assignment of some fetches, optimal for them, with the potentials that prove it.

@@ -1,7 +1,7 @@
 //! Laws of change as a table gives them.
 
 use anyhow::Result;
-use tidewatch_science::law::{Curve, Law, LawError, Pareto, Plan, Poisson, Timetable, Weibull};
+use tidewatch_science::law::{Curve, Law, LawError, Pareto, Plan, Poisson, UpdateTimes, Weibull};
 
 use super::AMOUNT;
 use crate::ids::Ids;
@@ -136,11 +136,11 @@ impl TimetableColumns {
     }
 
     /// The timetable of the present row.
-    pub(crate) fn read(self, table: &Table, window: f64) -> Result<Timetable> {
+    pub(crate) fn read(self, table: &Table, window: f64) -> Result<UpdateTimes> {
         let (mut times, mut probs) = (Vec::new(), Vec::new());
         table.list(self.times, &mut times)?;
         table.list(self.probs, &mut probs)?;
-        Timetable::new(window, &times, &probs).map_err(|why| {
+        UpdateTimes::new(window, &times, &probs).map_err(|why| {
             let of_probs = matches!(why, LawError::Domain { what, .. } if what.contains("prob"));
             table.refuse(if of_probs { self.probs } else { self.times }, &why.to_string())
         })

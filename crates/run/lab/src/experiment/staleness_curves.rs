@@ -6,7 +6,7 @@ use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_math::sample::GammaRates;
 use tidewatch_report::{Axis, Cell, Chart, Column, Report, Series, Table};
 use tidewatch_science::allocate::crawls::{Crawls, PageLaws, Solver, solve};
-use tidewatch_science::law::{Law, Pareto, Plan, Poisson, Timetable};
+use tidewatch_science::law::{Law, Pareto, Plan, Poisson, UpdateTimes};
 use tidewatch_science::weight::{ClickCurve, embarrassment};
 
 use super::Setup;
@@ -120,7 +120,7 @@ fn kind_of(kind: usize, rate: f64, draws: &mut Draws) -> Result<Kind, LabError> 
             times.dedup();
             let chance = (rate * WINDOW / SLOTS as f64).min(1.0);
             let chances = vec![chance; times.len()];
-            Kind::Quasi(Box::new(Timetable::new(WINDOW, &times, &chances)?.exact()))
+            Kind::Quasi(Box::new(UpdateTimes::new(WINDOW, &times, &chances)?.exact()))
         }
     })
 }

@@ -14,6 +14,17 @@
 //! | [`Solver::GalilMegiddo`] | O(N (log R)²) | check |
 //! | [`Solver::FredericksonJohnson`] | O(max{N, N log(R/N)}) | one thread |
 //! | [`Solver::Relax`] | O(N · passes), parallel | everything large |
+//!
+//! ```
+//! use tidewatch_science::allocate::crawls::{Crawls, PageLaws, Solver, solve};
+//! use tidewatch_science::law::Poisson;
+//! // Seven fetches in a week for three pages.
+//! let law = [Poisson::new(1.0)?, Poisson::new(1.0)?, Poisson::new(0.01)?];
+//! let gain = PageLaws { weight: &[3.0, 1.0, 1.0], law: &law, window: 7.0 };
+//! let problem = Crawls { gain: &gain, min: &[0; 3], max: &[7; 3], total: 7 };
+//! assert_eq!(solve(&problem, Solver::Relax)?, [6, 1, 0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod dp;
 mod fox;
@@ -96,11 +107,6 @@ impl Solver {
             Self::Relax => "relax",
         }
     }
-
-    /// The solver of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|solver| solver.name() == name)
-    }
 }
 
 /// The optimal number of crawls of each page.
@@ -116,14 +122,6 @@ pub fn solve<G: Gain + ?Sized>(
         Solver::FredericksonJohnson => frederickson_johnson::solve(problem, free),
         Solver::Relax => relax::solve(problem, free),
     }
-}
-
-/// Σ of the gains of all crawls above the minima: what an allocation saves, to compare solvers.
-pub fn saved<G: Gain + ?Sized>(problem: &Crawls<'_, G>, crawls: &[u32]) -> f64 {
-    let pages = crawls.iter().zip(problem.min).enumerate();
-    tidewatch_math::sum::sum(
-        pages.flat_map(|(page, (&x, &min))| (min..x).map(move |k| problem.gain.gain(page, k))),
-    )
 }
 
 impl<G: Gain + ?Sized> Crawls<'_, G> {

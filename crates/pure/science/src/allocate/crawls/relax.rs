@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::{Crawls, Gain, Unit, front};
 use crate::allocate::AllocateError;
-use crate::allocate::search::{Point, Search, Start};
+use crate::allocate::search::{Search, Start, Trial};
 
 /// Above this many pages a sample gives the first price.
 const SAMPLE_ABOVE: usize = 1 << 15;
@@ -162,7 +162,7 @@ impl<'a, 'b, G: Gain + ?Sized> Ranges<'a, 'b, G> {
             } else {
                 (self.high, self.few) = (price, taken);
             }
-            search.note(Point::new(price.ln(), count as f64, goal as f64));
+            search.note(Trial::new(price.ln(), count as f64, goal as f64));
             if count == goal {
                 self.few.clone_from(&self.many);
             }

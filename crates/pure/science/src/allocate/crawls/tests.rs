@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 use tidewatch_math::Draws;
 
 use super::*;
-use crate::law::{Curve, Law, Pareto, Plan, Poisson, Staleness, Timetable, Weibull};
+use crate::law::{Curve, Law, Pareto, Plan, Poisson, Staleness, UpdateTimes, Weibull};
 
 /// T of the mixed populations.
 const WINDOW: f64 = 3.0;
@@ -70,7 +70,6 @@ fn all_solvers_find_the_same_optimum_on_random_instances() {
         for solver in Solver::ALL {
             let crawls = solve(&problem, solver).unwrap();
             assert_eq!(sum_of(&crawls), instance.total, "{item} {solver:?}");
-            assert_eq!(saved(&problem, &crawls), saved(&problem, &fox), "{item} {solver:?}");
             assert_eq!(crawls, fox, "{item} {solver:?}");
         }
     }
@@ -116,7 +115,7 @@ static PLANS: LazyLock<Vec<Plan>> = LazyLock::new(|| {
         let count = 3 + item as usize;
         let times: Vec<f64> = (0..count).map(|k| WINDOW * k as f64 / count as f64).collect();
         let chances: Vec<f64> = times.iter().map(|_| draws.uniform()).collect();
-        Timetable::new(WINDOW, &times, &chances).unwrap().greedy().0
+        UpdateTimes::new(WINDOW, &times, &chances).unwrap().exact()
     };
     (0..12).map(plan).collect()
 });
@@ -246,7 +245,6 @@ fn the_ends_of_the_range_are_the_bounds() {
         assert!(matches!(at(8), Err(AllocateError::AboveMaximum { maximum: 7, .. })));
         let none = Crawls { gain: &table, min: &[], max: &[], total: 0 };
         assert_eq!(solve(&none, solver).unwrap(), Vec::<u32>::new());
-        assert_eq!(Solver::from_name(solver.name()), Some(solver));
     }
 }
 

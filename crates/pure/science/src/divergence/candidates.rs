@@ -10,7 +10,7 @@
 use std::sync::LazyLock;
 
 use super::curve::DivergenceCurve;
-use super::profile::Point;
+use super::profile::ProfilePoint;
 use super::worth::{FIRST_TIME, TIMES};
 use crate::law::LossCurve;
 
@@ -123,9 +123,9 @@ struct End {
 }
 
 impl Placed {
-    /// A point that counts as `weight` draws; none where no time had passed.
-    pub(super) fn new(point: &Point, weight: f64) -> Option<Self> {
-        if point.elapsed.is_nan() || point.elapsed <= 0.0 {
+    /// A point that counts as `weight` draws; `None` where no time had passed or a number is NaN.
+    pub(super) fn new(point: &ProfilePoint, weight: f64) -> Option<Self> {
+        if point.elapsed.is_nan() || point.elapsed <= 0.0 || point.divergence.is_nan() {
             return None;
         }
         let (low, high) = (-(MARGIN as f64), STEPS as f64);

@@ -20,16 +20,15 @@
 //! would be m, were it not that a page's few updates are drawn as well; the points of overlapping
 //! profiles share those draws. [`PROCESS_DRAWS`] stands for both.
 //!
-//! Points are divergences from a base, and from them alone a page replaced once cannot be told from
-//! one of which as large a part is new at every look. Whether a look saw anything new since the look
-//! before it tells them apart: where that is known, it comes in as a posterior of the rate
-//! ([`fit_given`]).
+//! From divergences alone, a page replaced once cannot be told from a page of which as large a part is
+//! new at every fetch. Whether each fetch saw a change since the previous one tells them apart:
+//! [`fit_given`] takes that as a posterior of the change rate.
 
 use std::sync::LazyLock;
 
 use super::candidates::{Placed, RATES, SHAPES, Shape, logs, rate_of};
 use super::curve::DivergenceCurve;
-use super::profile::Point;
+use super::profile::ProfilePoint;
 use super::worth::{ExpectedWorth, TIMES};
 use crate::estimate::Gamma;
 
@@ -40,29 +39,30 @@ const PROCESS_DRAWS: f64 = 3.0;
 /// Prior chances: half of all pages are static; of changing content two thirds churn `[OP08, §3.3]`.
 const PRIOR: [f64; 3] = [0.5, 0.335, 0.165];
 
-/// What the evidence says.
+/// The curves that the points speak for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     /// The curve of the best family.
     pub curve: DivergenceCurve,
-    /// The curve of the better of churn and scroll: what holds if the page changes at all.
+    /// The curve of the likelier of churn and scroll, if the page changes at all.
     pub changing: DivergenceCurve,
     /// Posterior chances of static, churn and scroll.
     pub chances: [f64; 3],
 }
 
-/// The curve that `points` speak for, seen through sketches of `hashes`; `overlap` profiles share
-/// each fetch.
-pub fn fit(points: &[Point], hashes: usize, overlap: usize) -> Fit {
-    // Most pages of a growing crawl have been seen once.
+/// The curve that `points` speak for. They were seen through sketches of `hashes` hashes, and each
+/// fetch is part of `overlap` profiles.
+pub fn fit(points: &[ProfilePoint], hashes: usize, overlap: usize) -> Fit {
+    // Most pages of a growing crawl have been fetched once, and have no points.
     static UNSEEN: LazyLock<Fit> = LazyLock::new(|| Posterior::new(&[], 1, 1).fit());
     if points.is_empty() { *UNSEEN } else { Posterior::new(points, hashes, overlap).fit() }
 }
 
-/// The same where the rate of changes is known as well as `changes` says, from visits that did or did
-/// not see one; `always` if all did. What changes at every look (a jump) is ruled out if not.
+/// The changing curve that `points` speak for, given `changes`, the posterior of the change rate, and
+/// whether `always` every visit saw a change. If not, no part of the page changes at every visit, and
+/// curves with a jump are ruled out.
 pub fn fit_given(
-    points: &[Point],
+    points: &[ProfilePoint],
     hashes: usize,
     changes: &Gamma,
     always: bool,
@@ -75,11 +75,11 @@ pub fn fit_given(
     Posterior::given(points, hashes, 1, &given).fit().changing
 }
 
-/// What is known beside the points.
+/// Knowledge beside the points.
 struct Given {
     /// ln of the chance of every rate.
     ln_rates: [f32; RATES],
-    /// Whether part of the page may change at every look.
+    /// Whether part of the page may change at every visit.
     has_jumps: bool,
 }
 
@@ -94,8 +94,9 @@ impl Given {
     }
 }
 
-/// What a refresh is expected to be worth after such `points`, by the time since the last.
-pub fn expected_worth(points: &[Point], hashes: usize, overlap: usize) -> ExpectedWorth {
+/// The expected worth of a refresh by the time since the last, given `points`; see [`fit`] for the
+/// other arguments.
+pub fn expected_worth(points: &[ProfilePoint], hashes: usize, overlap: usize) -> ExpectedWorth {
     Posterior::new(points, hashes, overlap).worth()
 }
 
@@ -108,11 +109,11 @@ struct Posterior {
 }
 
 impl Posterior {
-    fn new(points: &[Point], hashes: usize, overlap: usize) -> Self {
+    fn new(points: &[ProfilePoint], hashes: usize, overlap: usize) -> Self {
         Self::given(points, hashes, overlap, &Given::NOTHING)
     }
 
-    fn given(points: &[Point], hashes: usize, overlap: usize, given: &Given) -> Self {
+    fn given(points: &[ProfilePoint], hashes: usize, overlap: usize, given: &Given) -> Self {
         let draws = 1.0 / (1.0 / hashes.max(1) as f64 + 1.0 / PROCESS_DRAWS);
         let draws = draws / overlap.max(1) as f64;
         let placed: Vec<Placed> = points.iter().filter_map(|p| Placed::new(p, draws)).collect();
@@ -240,13 +241,17 @@ mod tests {
     use tidewatch_math::sum::Moments;
 
     const DAY: f64 = 86_400.0;
+    /// Chances come from exponentials of single precision sums, and add up in double precision.
+    const ROUNDING: f64 = 1e-9;
 
-    fn seen(curve: &DivergenceCurve, days: &[f64]) -> Vec<Point> {
-        days.iter().map(|d| Point { elapsed: d * DAY, divergence: curve.stale(d * DAY) }).collect()
+    fn seen(curve: &DivergenceCurve, days: &[f64]) -> Vec<ProfilePoint> {
+        days.iter()
+            .map(|d| ProfilePoint { elapsed: d * DAY, divergence: curve.stale(d * DAY) })
+            .collect()
     }
 
     /// Far more looks than a page gets: what the fit tends to. Few points leave the prior its say.
-    fn often(points: &[Point]) -> Vec<Point> {
+    fn often(points: &[ProfilePoint]) -> Vec<ProfilePoint> {
         points.repeat(100)
     }
 
@@ -262,8 +267,8 @@ mod tests {
     /// every day; that later looks saw nothing new tells.
     #[test]
     fn one_change_is_not_churn() {
-        let points: Vec<Point> = (1..=8)
-            .map(|look| Point {
+        let points: Vec<ProfilePoint> = (1..=8)
+            .map(|look| ProfilePoint {
                 elapsed: f64::from(look) * 30.0 * DAY,
                 divergence: if look < 3 { 0.0 } else { 0.75 },
             })
@@ -300,7 +305,7 @@ mod tests {
     }
 
     /// A page seen seven times through eight hashes: updates come at random, hashes are drawn.
-    fn looked_at(rate: f64, limit: f64, items: u8, draws: &mut Draws) -> Vec<Point> {
+    fn looked_at(rate: f64, limit: f64, items: u8, draws: &mut Draws) -> Vec<ProfilePoint> {
         let (mut at, mut updates) = (draws.exponential(rate), 0u8);
         let mut look = |&day: &f64| {
             while at < day * DAY {
@@ -312,7 +317,7 @@ mod tests {
             let new = f64::from(updates.min(items)) * g;
             let truth = 2.0 * new / (1.0 + new);
             let gone = (0..8).filter(|_| draws.chance(truth)).count();
-            Point { elapsed: day * DAY, divergence: gone as f64 / 8.0 }
+            ProfilePoint { elapsed: day * DAY, divergence: gone as f64 / 8.0 }
         };
         DAYS[..7].iter().map(&mut look).collect()
     }
@@ -385,11 +390,27 @@ mod tests {
         assert!(ExpectedWorth::NOTHING.elapsed_at(1.0).is_infinite());
     }
 
+    /// Worth into time at every magnitude: later for more worth, and infinite where it never comes.
+    #[test]
+    fn every_worth_has_its_time() {
+        let pages =
+            [0.0, 0.5, 1.0].map(|gone| ProfilePoint { elapsed: 3.0 * DAY, divergence: gone });
+        for page in pages {
+            let (expected, mut last) = (expected_worth(&[page], 8, 1), 0.0);
+            for exponent in -30..=30 {
+                let time = expected.elapsed_at(10_f64.powi(exponent));
+                assert!(time > last || time.is_infinite(), "{page:?} 1e{exponent}: {time} {last}");
+                last = time;
+            }
+            assert!(last.is_infinite() && expected.elapsed_at(f64::NAN).is_infinite());
+        }
+    }
+
     /// Candidates' chances by the definition, each curve evaluated where the points are.
-    fn literal(points: &[Point], hashes: usize) -> (f64, f64, f64) {
+    fn literal(points: &[ProfilePoint], hashes: usize) -> (f64, f64, f64) {
         let draws = 1.0 / (1.0 / hashes as f64 + 1.0 / PROCESS_DRAWS);
         let likelihood = |curve: &DivergenceCurve| -> f64 {
-            let of = |p: &Point| {
+            let of = |p: &ProfilePoint| {
                 let [gone, kept] = logs(curve.stale(p.elapsed)).map(f64::from);
                 draws * (p.divergence * gone + (1.0 - p.divergence) * kept)
             };
@@ -426,9 +447,9 @@ mod tests {
         fn tables_weigh_as_the_definition_does(
             looks in prop::collection::vec((0.01f64..60.0, 0u8..=8), 0..8),
         ) {
-            let points: Vec<Point> = looks
+            let points: Vec<ProfilePoint> = looks
                 .iter()
-                .map(|&(day, gone)| Point {
+                .map(|&(day, gone)| ProfilePoint {
                     elapsed: day * DAY,
                     divergence: f64::from(gone) / 8.0,
                 })
@@ -444,23 +465,25 @@ mod tests {
 
     #[test]
     fn tables_begin_where_times_do() {
-        assert!((FIRST_TIME * SLOWEST / LEAST - 1.0).abs() < 1e-9);
+        assert!((FIRST_TIME * SLOWEST / LEAST - 1.0).abs() < ROUNDING);
     }
 
     #[test]
     fn nothing_seen_leaves_the_prior() {
         let fit = fit(&[], 8, 1);
         for (chance, prior) in fit.chances.iter().zip(PRIOR) {
-            assert!((chance - prior).abs() < 1e-9);
+            assert!((chance - prior).abs() < ROUNDING);
         }
     }
 
     #[test]
-    fn hostile_points_are_weighed() {
-        let points = [(f64::INFINITY, 2.0), (1e-300, -1.0), (f64::NAN, f64::NAN), (-1.0, 0.5)];
-        let points = points.map(|(elapsed, divergence)| Point { elapsed, divergence });
-        let fit = fit(&points[..2], 0, 0);
-        assert!(fit.chances.iter().all(|c| c.is_finite()));
-        super::fit(&points, 8, 1);
+    fn hostile_points_give_finite_chances() {
+        let points =
+            [(f64::INFINITY, 2.0), (1e-300, -1.0), (f64::NAN, 0.5), (DAY, f64::NAN), (-1.0, 0.5)];
+        let points = points.map(|(elapsed, divergence)| ProfilePoint { elapsed, divergence });
+        for points in [&points[..2], &points[..]] {
+            let total: f64 = fit(points, 0, 0).chances.iter().sum();
+            assert!((total - 1.0).abs() < ROUNDING, "{total}");
+        }
     }
 }

@@ -1,48 +1,49 @@
-//! What was seen of a page: divergences from base versions, by time since the base was held.
+//! The divergences seen between fetches of a page, by the time between them.
 //!
 //! The life of a profile: a fetch becomes a *base* (its sketch is kept); every later fetch adds the
 //! divergence from each base held and the time since. The paper starts a profile at every refresh
 //! and keeps the h latest, which with h = 1 would leave one point a profile. Here a base is kept
 //! until it has seen [`POINTS_A_BASE`] later versions, and gives way then; the points outlive it,
-//! because what they say of the page's habits stays true. At most [`POINTS_A_BASE`]·h points are
-//! kept, latest last, so habits that are gone are forgotten.
+//! because what they say about the page stays true. At most [`POINTS_A_BASE`]·h points are
+//! kept, latest last, so old behaviour is forgotten.
 //!
-//! Points and times of bases are rounded when they are made, to what a page record holds, so that a
-//! page is scheduled the same from its record as from memory, to the last bit.
+//! Points and times of bases are rounded to the precision of a page record when they are made, so that a
+//! page restored from its record is scheduled exactly as from memory.
 
-use tidewatch_core::record::PackedPoint;
 use tidewatch_core::sketch::divergence;
 
-/// Points that one base may give, and that are kept for each base held. A page record has room for
-/// so many (`crate::longevity::pack`).
-pub(super) const POINTS_A_BASE: usize = tidewatch_core::record::PROFILE_POINTS;
+use super::packed::PackedPoint;
 
-/// A divergence seen so long after the base.
+/// Points that one base may give, and that are kept for each base held: what a page record has room
+/// for.
+pub(super) const POINTS_A_BASE: usize = 7;
+
+/// A divergence seen some time after the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct ProfilePoint {
     /// Seconds since the base was held.
     pub elapsed: f64,
     /// Divergence from the base, 0 to 1.
     pub divergence: f64,
 }
 
-/// Steps of the logarithm of a time: 65,535 of them reach thirty thousand years.
+/// Steps per unit of the logarithm of a time: 65,535 steps reach thirty thousand years.
 const TIME_STEPS: f64 = 65_535.0 / 27.6;
 /// Steps of a divergence.
 const DIVERGENCE_STEPS: f64 = 255.0;
 
-impl Point {
-    /// As a page record has room for: the logarithm of the time to a relative error below 2.2·10⁻⁴,
-    /// the divergence to 1/510.
+impl ProfilePoint {
+    /// Packs into three bytes: the logarithm of the time to a relative error below 2.2·10⁻⁴, the
+    /// divergence to 1/510.
     pub(super) fn pack(self) -> PackedPoint {
         let elapsed = (self.elapsed.max(0.0).ln_1p() * TIME_STEPS).round().clamp(1.0, 65_535.0);
         let divergence = (self.divergence.clamp(0.0, 1.0) * DIVERGENCE_STEPS).round();
         PackedPoint { elapsed: elapsed as u16, divergence: divergence as u8 }
     }
 
-    /// What [`Point::pack`] kept; none where a record has no point.
+    /// Restores a packed point; `None` for an empty slot of a record.
     pub(super) fn unpack(packed: PackedPoint) -> Option<Self> {
-        (packed.elapsed > 0).then(|| Point {
+        (packed.elapsed > 0).then(|| ProfilePoint {
             elapsed: (f64::from(packed.elapsed) / TIME_STEPS).exp_m1(),
             divergence: f64::from(packed.divergence) / DIVERGENCE_STEPS,
         })
@@ -53,7 +54,7 @@ impl Point {
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
     bases: Vec<Base>,
-    points: Vec<Point>,
+    points: Vec<ProfilePoint>,
 }
 
 #[derive(Clone, Debug)]
@@ -61,12 +62,13 @@ struct Base {
     at: f64,
     sketch: Box<[u64]>,
     /// Points of this base alone, for bounds that need them in order.
-    seen: Vec<Point>,
+    seen: Vec<ProfilePoint>,
 }
 
 impl Profiles {
-    /// Takes in what a fetch at `at` (seconds) showed; `most` hashes of sketches are compared and h
-    /// bases kept. A base is added while there is room, and where the oldest has given its share.
+    /// Adds a fetch at `at` (seconds) that showed `sketch`, the smallest hashes of the page's text in
+    /// ascending order. At most `most` hashes are compared and `h` bases kept. The fetch becomes a base
+    /// while there is room, and when the oldest base has given its points.
     pub fn add(&mut self, at: f64, sketch: &[u64], most: usize, h: usize) {
         self.extend(at, sketch, most, h);
         let is_full = self.bases.first().is_some_and(|oldest| oldest.seen.len() >= POINTS_A_BASE);
@@ -79,8 +81,8 @@ impl Profiles {
     pub fn extend(&mut self, at: f64, sketch: &[u64], most: usize, h: usize) {
         for base in &mut self.bases {
             let elapsed = at - base.at;
-            let seen = Point { elapsed, divergence: divergence(&base.sketch, sketch, most) };
-            let Some(point) = Point::unpack(seen.pack()) else { continue };
+            let seen = ProfilePoint { elapsed, divergence: divergence(&base.sketch, sketch, most) };
+            let Some(point) = ProfilePoint::unpack(seen.pack()) else { continue };
             base.seen.push(point);
             self.points.push(point);
         }
@@ -88,7 +90,7 @@ impl Profiles {
         self.points.drain(..surplus);
     }
 
-    /// Makes what was just seen the newest base; the oldest gives way if there are h.
+    /// Makes a fetch the newest base; the oldest gives way if there are `h`.
     pub fn rebase(&mut self, at: f64, sketch: &[u64], most: usize, h: usize) {
         if self.bases.len() >= h.max(1) {
             self.bases.remove(0);
@@ -98,12 +100,12 @@ impl Profiles {
     }
 
     /// Every point kept, each shifted so that its base was held at zero.
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[ProfilePoint] {
         &self.points
     }
 
     /// The points of each base held, by time.
-    pub fn by_base(&self) -> impl Iterator<Item = &[Point]> {
+    pub fn by_base(&self) -> impl Iterator<Item = &[ProfilePoint]> {
         self.bases.iter().map(|base| &base.seen[..]).filter(|seen| !seen.is_empty())
     }
 
@@ -117,8 +119,13 @@ impl Profiles {
         self.bases.last().map(|base| (base.at, base.seen.len()))
     }
 
-    /// Puts back what [`super::unpack`] read.
-    pub(super) fn restored(at: f64, sketch: &[u64], seen: usize, points: Vec<Point>) -> Self {
+    /// Puts back what [`super::PackedProfile`] kept.
+    pub(super) fn restored(
+        at: f64,
+        sketch: &[u64],
+        seen: usize,
+        points: Vec<ProfilePoint>,
+    ) -> Self {
         let own = points[points.len() - seen.min(points.len())..].to_vec();
         Profiles { bases: vec![Base { at, sketch: sketch.into(), seen: own }], points }
     }
@@ -146,10 +153,10 @@ mod tests {
         for elapsed in [1u16, 2, 100, 65_535] {
             for divergence in [0u8, 1, 128, 255] {
                 let packed = PackedPoint { elapsed, divergence };
-                assert_eq!(Point::unpack(packed).map(Point::pack), Some(packed));
+                assert_eq!(ProfilePoint::unpack(packed).map(ProfilePoint::pack), Some(packed));
             }
         }
-        assert_eq!(Point::unpack(PackedPoint::default()), None);
+        assert_eq!(ProfilePoint::unpack(PackedPoint::default()), None);
     }
 
     #[test]

@@ -3,21 +3,21 @@
 //! Between two observations the divergence may have jumped right after the earlier one (most area
 //! below it, least worth) or right before the later one (least area, most worth).
 
-use super::profile::Point;
+use super::profile::ProfilePoint;
 
-/// Bounds on U at some time after the base.
+/// Bounds on U, the worth of a fetch, at some time after the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UtilityBounds {
-    /// No less than this.
+    /// Lower bound.
     pub low: f64,
-    /// No more than this.
+    /// Upper bound.
     pub high: f64,
 }
 
 /// Bounds on U(`elapsed`), averaged over profiles, each a list of points by time. `None` without
 /// points. A profile that ends earlier is taken to stay where it ended.
 pub fn utility_bounds<'a>(
-    profiles: impl IntoIterator<Item = &'a [Point]>,
+    profiles: impl IntoIterator<Item = &'a [ProfilePoint]>,
     elapsed: f64,
 ) -> Option<UtilityBounds> {
     let (mut low, mut high, mut count) = (0.0, 0.0, 0.0);
@@ -33,7 +33,7 @@ pub fn utility_bounds<'a>(
 
 /// The least and most area under the divergence on [0, `until`], and its value there. Divergence
 /// that fell (content came back) is taken to have stayed.
-fn areas(profile: &[Point], until: f64) -> (f64, f64, f64) {
+fn areas(profile: &[ProfilePoint], until: f64) -> (f64, f64, f64) {
     let (mut least, mut most) = (0.0, 0.0);
     let (mut at, mut height) = (0.0f64, 0.0f64);
     for point in profile {
@@ -56,12 +56,15 @@ fn areas(profile: &[Point], until: f64) -> (f64, f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::divergence::DivergenceCurve;
     use crate::law::LossCurve;
-    use crate::longevity::DivergenceCurve;
     use proptest::prelude::*;
 
-    fn points(pairs: &[(f64, f64)]) -> Vec<Point> {
-        pairs.iter().map(|&(elapsed, divergence)| Point { elapsed, divergence }).collect()
+    /// Sums of a dozen areas below a hundred.
+    const ROUNDING: f64 = 1e-12;
+
+    fn points(pairs: &[(f64, f64)]) -> Vec<ProfilePoint> {
+        pairs.iter().map(|&(elapsed, divergence)| ProfilePoint { elapsed, divergence }).collect()
     }
 
     #[test]
@@ -70,8 +73,8 @@ mod tests {
         let profile = points(&[(2.0, 0.2), (5.0, 0.2), (13.0, 0.3)]);
         let bounds = utility_bounds([&profile[..]], 13.0).unwrap();
         let (least, most) = (3.0 * 0.2 + 8.0 * 0.2, 2.0 * 0.2 + 3.0 * 0.2 + 8.0 * 0.3);
-        assert!((bounds.high - (13.0 * 0.3 - least)).abs() < 1e-12);
-        assert!((bounds.low - (13.0 * 0.3 - most)).abs() < 1e-12);
+        assert!((bounds.high - (13.0 * 0.3 - least)).abs() < ROUNDING);
+        assert!((bounds.low - (13.0 * 0.3 - most)).abs() < ROUNDING);
         assert_eq!(utility_bounds([&[][..]], 1.0), None);
     }
 
@@ -83,16 +86,16 @@ mod tests {
         ) {
             let curve = DivergenceCurve::new(rate, 0.7, 0.0, items);
             let mut at = 0.0;
-            let seen: Vec<Point> = gaps
+            let seen: Vec<ProfilePoint> = gaps
                 .iter()
                 .map(|gap| {
                     at += gap;
-                    Point { elapsed: at, divergence: curve.stale(at) }
+                    ProfilePoint { elapsed: at, divergence: curve.stale(at) }
                 })
                 .collect();
             let bounds = utility_bounds([&seen[..]], at).unwrap();
             let truth = curve.worth(at);
-            prop_assert!(bounds.low <= truth + 1e-9 && truth <= bounds.high + 1e-9);
+            prop_assert!(bounds.low <= truth + ROUNDING && truth <= bounds.high + ROUNDING);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a refresh is expected to be worth where the curve is not known.
+//! The expected worth of a refresh where the curve is not known.
 
 /// Times at which expected worth is kept, each √2 times the one before: from twenty minutes to
 /// five years.
@@ -10,11 +10,12 @@ pub(super) const FIRST_TIME: f64 = 1_250.0;
 pub struct ExpectedWorth(pub(super) [f32; TIMES]);
 
 impl ExpectedWorth {
-    /// Of a page that nothing is expected of.
+    /// A page whose refresh is never worth anything.
     pub const NOTHING: ExpectedWorth = ExpectedWorth([0.0; TIMES]);
 
-    /// The time after which a refresh is expected to be worth so much; infinite if it never is.
-    /// Between the times kept by powers of time, before the first as t², as every U begins.
+    /// The time after which a refresh is expected to be worth `worth`, in seconds; infinite if it never
+    /// is. Interpolates by powers of time between the times kept, and as t² before the first, as every U
+    /// begins.
     pub fn elapsed_at(&self, worth: f64) -> f64 {
         if worth <= 0.0 {
             return 0.0;

@@ -25,8 +25,8 @@ use tidewatch_math::special::{gamma_p, gamma_q, poisson_mass};
 
 use crate::law::LossCurve;
 
-/// Most items of a scroll region; more would be as good as never pushed out.
-pub const MOST_ITEMS: u8 = 64;
+/// Most items of a scroll region; with more, an item would hardly ever be pushed out.
+const MOST_ITEMS: u8 = 64;
 /// A rate below this, per second, is a page that changes once in thirty million years.
 const LEAST_RATE: f64 = 1e-15;
 
@@ -45,8 +45,9 @@ impl DivergenceCurve {
     pub const STATIC: DivergenceCurve =
         DivergenceCurve { rate: 0.0, limit: 0.0, jump: 0.0, items: 1 };
 
-    /// λ updates a second of K `items`, from the divergence `jump` right after a fetch to `limit`.
-    /// What makes no sense is put right: 0 ≤ jump ≤ limit ≤ 1, 1 ≤ K ≤ 64, λ ≥ 0.
+    /// λ = `rate` updates a second of K = `items` items; the divergence is `jump` right after a fetch and
+    /// tends to `limit`. Arguments are clamped to 0 ≤ `jump` ≤ `limit` ≤ 1, 1 ≤ `items` ≤ 64 and
+    /// `rate` ≥ 0; NaN becomes 0.
     pub fn new(rate: f64, limit: f64, jump: f64, items: u8) -> Self {
         let limit = if limit > 0.0 { limit.min(1.0) } else { 0.0 };
         let jump = if jump > 0.0 { jump.min(limit) } else { 0.0 };
@@ -60,22 +61,22 @@ impl DivergenceCurve {
         self.rate
     }
 
-    /// D(∞).
+    /// D(∞), the divergence that is never passed.
     pub fn limit(&self) -> f64 {
         f64::from(self.limit)
     }
 
-    /// D(0+).
+    /// D(0+), the divergence right after a fetch: content that changes faster than anyone looks.
     pub fn jump(&self) -> f64 {
         f64::from(self.jump)
     }
 
-    /// K.
+    /// K, the items of the region; 1 for churn.
     pub fn items(&self) -> u8 {
         self.items
     }
 
-    /// Whether no fetch is ever worth anything.
+    /// Whether a fetch is never worth anything.
     pub fn is_static(&self) -> bool {
         self.rate == 0.0 || self.limit <= self.jump
     }
@@ -168,6 +169,10 @@ mod tests {
 
     /// The parameters are kept in single precision.
     const SINGLE: f64 = 1e-6;
+    /// A dozen roundings, and those of the incomplete gamma function.
+    const CLOSED: f64 = 1e-12;
+    /// The search for U⁻¹ stops there at the latest.
+    const INVERSE: f64 = 1e-9;
     /// Quadrature of a smooth function, asked for nine digits.
     const QUADRATURE: f64 = 1e-7;
 
@@ -198,10 +203,10 @@ mod tests {
     fn churn_alone_is_the_classic_law() {
         let (curve, law) = (DivergenceCurve::new(0.02, 1.0, 0.0, 1), Poisson::new(0.02).unwrap());
         for t in [1e-6, 0.1, 10.0, 80.0, 1e4] {
-            assert!((curve.stale(t) / law.stale(t) - 1.0).abs() < 1e-12);
-            assert!((curve.worth(t) / law.worth(t) - 1.0).abs() < 1e-12, "t = {t}");
+            assert!((curve.stale(t) / law.stale(t) - 1.0).abs() < CLOSED);
+            assert!((curve.worth(t) / law.worth(t) - 1.0).abs() < CLOSED, "t = {t}");
         }
-        assert!((curve.elapsed_at(5.0) / law.elapsed_at(5.0) - 1.0).abs() < 1e-9);
+        assert!((curve.elapsed_at(5.0) / law.elapsed_at(5.0) - 1.0).abs() < INVERSE);
     }
 
     #[test]
@@ -256,7 +261,22 @@ mod tests {
             let curve = DivergenceCurve::new(rate, limit, 0.0, items);
             let worth = share * curve.worth_limit();
             let t = curve.elapsed_at(worth);
-            prop_assert!((curve.worth(t) / worth - 1.0).abs() < 1e-6, "{t} {} {worth}", curve.worth(t));
+            prop_assert!((curve.worth(t) / worth - 1.0).abs() < SINGLE, "{t} {} {worth}", curve.worth(t));
+        }
+
+        /// Worth into time at every magnitude: never NaN, later for more worth.
+        #[test]
+        fn every_worth_has_its_time(
+            rate in -30.0..30.0_f64, limit in -9.0..0.0_f64, part in 0.0..1.0_f64, items in 1u8..=64,
+            worth in -30.0..30.0_f64, more in 0.0..3.0_f64,
+        ) {
+            let (rate, limit, worth) = (10_f64.powf(rate), 10_f64.powf(limit), 10_f64.powf(worth));
+            let curve = DivergenceCurve::new(rate, limit, limit * part, items);
+            let (time, later) = (curve.elapsed_at(worth), curve.elapsed_at(worth * 10_f64.powf(more)));
+            prop_assert!(time > 0.0 && later >= time * (1.0 - SINGLE), "{curve:?} {worth}: {time} {later}");
+            prop_assert!(worth < curve.worth_limit() || time == f64::INFINITY, "{curve:?} {worth}");
+            let (stale, worth) = (curve.stale(worth), curve.worth(worth));
+            prop_assert!((0.0..=1.0).contains(&stale) && worth >= 0.0, "{curve:?} {stale} {worth}");
         }
 
         #[test]
