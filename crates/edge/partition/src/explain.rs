@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value as Json, json};
 use tidewatch_core::{FetchKind, Time};
-use tidewatch_policy::price::{Staling, Value};
-use tidewatch_policy::{WhatIf, Why};
-use tidewatch_science::law::{Curve, LossCurve};
+use tidewatch_policy::explanation::{
+    Belief, Changes, Due, Explanation, History, Lever, Merit, WhatIf,
+};
 
 /// Seconds as a person says them.
 pub fn lasting(seconds: f64) -> String {
@@ -41,163 +41,194 @@ fn many(number: f64) -> String {
 }
 
 /// The answer in sentences.
-pub fn told(why: &Why, now: Time) -> String {
-    let since = lasting(now.since(why.since).seconds());
+pub fn told(why: &Explanation, now: Time) -> String {
     if why.is_gone {
-        let again = match why.due {
-            Time::NEVER => "It is not asked for again.".to_owned(),
-            due => format!(
-                "In case it comes back, it is asked for again in {}.",
-                lasting(due.since(now).seconds())
-            ),
+        let again = match why.due.time() {
+            None => "It is not retried.".to_owned(),
+            Some(due) => format!("It is retried in {}.", lasting(due.since(now).seconds())),
         };
-        return format!("It is gone, or may not be asked for any more. {again}\n");
+        return format!("The page is gone or no longer allowed. {again}\n");
     }
-    let mut lines = vec![state(why.kind, &since), worth(why, now)];
-    lines.push(format!(
-        "A fetch now would bring {}. The price is {}: what the last fetch that the budget pays for \
-         brings.",
-        clicks(why.worth),
-        clicks(why.price)
-    ));
-    if why.host_price > why.price * 1.01 {
-        lines.push(format!(
-            "Its host is asked less often than would be worth it, so that there the price is {}.",
-            clicks(why.host_price)
-        ));
-    }
+    let since = why.since.map(|since| lasting(now.since(since).seconds()));
+    let mut lines = Vec::new();
+    lines.extend(why.kind.and_then(|kind| state(kind, since.as_deref())));
+    lines.extend(believed(why));
+    lines.extend(judged(why));
     if why.failures > 0 {
         let failed = if why.failures == 1 {
             "The last fetch of it".to_owned()
         } else {
             format!("The last {} fetches of it", why.failures)
         };
-        lines.push(format!(
-            "{failed} failed or led to another page, so it is asked for less often."
-        ));
+        lines.push(format!("{failed} failed or led to another page, so it is retried less often."));
     }
     lines.push(verdict(why, now));
     lines.join("\n") + "\n"
 }
 
 /// What is held of it.
-fn state(kind: FetchKind, since: &str) -> String {
-    match kind {
-        FetchKind::Refresh => format!("A copy is held, {since} old."),
-        FetchKind::Source => {
-            format!("It is watched for new links, and was last looked at {since} ago.")
+fn state(kind: FetchKind, since: Option<&str>) -> Option<String> {
+    Some(match (kind, since) {
+        (FetchKind::Refresh, Some(since)) => format!("A copy is held, {since} old."),
+        (FetchKind::Source, Some(since)) => {
+            format!("It is watched for new links, and was last visited {since} ago.")
         }
-        FetchKind::New => {
+        (FetchKind::New, Some(since)) => {
             format!("A source showed it; it is about {since} old, and was never fetched.")
         }
-        FetchKind::Frontier => format!("It was found {since} ago and never fetched."),
-    }
+        (FetchKind::Frontier, Some(since)) => {
+            format!("It was found {since} ago and never fetched.")
+        }
+        (FetchKind::New | FetchKind::Frontier, None) => "It was never fetched.".to_owned(),
+        (FetchKind::Refresh | FetchKind::Source, None) => return None,
+    })
 }
 
-/// What it is taken to bring, and why.
-fn worth(why: &Why, now: Time) -> String {
-    match &why.value {
-        Value::Refresh { weight, size, staling } => {
-            let (changes, visits) = why.history;
-            let seen = match visits {
-                0 => "It was seen once, so other pages speak for its changes.".to_owned(),
-                1 if changes > 0 => "One further visit saw a change.".to_owned(),
-                1 => "One further visit saw no change.".to_owned(),
-                _ => format!("Of {visits} further visits {changes} saw a change."),
-            };
-            let part = if *size < 1.0 {
+/// What the policy expects of it, and why.
+fn believed(why: &Explanation) -> Option<String> {
+    let visited = why.history.map(|History { changes, visits }| match visits {
+        0 => "No visit has compared it with an earlier copy yet.".to_owned(),
+        1 if changes > 0 => "One further visit saw a change.".to_owned(),
+        1 => "One further visit saw no change.".to_owned(),
+        _ => format!("Of {visits} further visits {changes} saw a change."),
+    });
+    Some(match why.belief {
+        Belief::Unstated => return visited,
+        Belief::Copy { clicks_per_s, size, stale, changes } => {
+            let visited = visited.unwrap_or_default();
+            let part = if size < 1.0 {
                 format!(" A change touches about {:.0}% of it.", 100.0 * size)
             } else {
                 String::new()
             };
             format!(
-                "Readers are taken to click it {} times a week, by the log and the weight it came with. \
-                 {seen} {}{part}",
-                brief(weight * 604_800.0),
-                ageing(staling, now.since(why.since).seconds())
+                "Assumed {} clicks a week, from the log and the weight it came with. {visited} {}{part}",
+                brief(clicks_per_s * 604_800.0),
+                ageing(changes, stale)
             )
         }
-        Value::Source(source) => {
-            let alone = if source.credit < 0.995 {
-                format!(", {:.0}% of which nobody else shows as soon", 100.0 * source.credit)
+        Belief::Source { links_per_s, credit, clicks_per_link, decay_per_s } => {
+            let alone = if credit < 0.995 {
+                format!(", {:.0}% of which no other source shows as soon", 100.0 * credit)
             } else {
                 String::new()
             };
             format!(
                 "It shows {} new pages a day{alone}; each brings {} if fetched at once, half of \
                  that after {}.",
-                brief(source.arrivals * 86_400.0),
-                clicks(source.profit),
-                lasting(std::f64::consts::LN_2 / source.decay)
+                brief(links_per_s * 86_400.0),
+                clicks(clicks_per_link),
+                lasting(std::f64::consts::LN_2 / decay_per_s)
             )
         }
-        Value::Once { clicks: all, decay } => {
-            let shown = match why.shown {
+        Belief::Unfetched { clicks: all, decay_per_s, shown_by } => {
+            let shown = match shown_by {
                 None | Some(0) => String::new(),
                 Some(1) => " One page shows it.".to_owned(),
                 Some(pages) => format!(" {pages} pages show it."),
             };
-            let fades = if *decay > 0.0 {
+            let fades = if decay_per_s > 0.0 {
                 format!(
                     " if fetched at once, half of that after {}",
-                    lasting(std::f64::consts::LN_2 / decay)
+                    lasting(std::f64::consts::LN_2 / decay_per_s)
                 )
             } else {
                 " whenever it is fetched".to_owned()
             };
-            format!("It is expected to bring {}{fades}.{shown}", clicks(*all))
+            format!("It is expected to bring {}{fades}.{shown}", clicks(all))
         }
-    }
+    })
 }
 
-/// How a copy of this age goes stale, as far as is known.
-fn ageing(staling: &Staling, age: f64) -> String {
-    let stale = 100.0 * staling.stale(age);
-    match staling {
-        Staling::Whole(curve) => {
-            let (often, known) = match curve {
-                Curve::Lomax(rate) => {
-                    let (least, most) = rate.interval_95();
-                    let gap = |rate: f64| lasting(rate.recip().min(CENTURIES));
-                    let known = format!(" (surely between {} and {})", gap(most), gap(least));
-                    (gap(rate.rate()), known)
-                }
-                other => (lasting(other.slope(0.0).recip().min(CENTURIES)), String::new()),
-            };
+/// How a copy goes stale, as far as is known.
+fn ageing(changes: Changes, stale: f64) -> String {
+    let gap = |rate: f64| lasting(rate.recip().min(CENTURIES));
+    let (often, stale) = (gap(changes.per_s), 100.0 * stale);
+    match (changes.recall, changes.interval_95) {
+        (Some(recall), _) => format!(
+            "It changes about every {often}, and hints announce {:.0}% of the changes on this host; \
+             with the hints since the last visit it has changed with a probability of {stale:.0}%.",
+            100.0 * recall
+        ),
+        (None, interval) => {
+            let known = interval.map_or_else(String::new, |(least, most)| {
+                format!(" (95% sure: between {} and {})", gap(most), gap(least))
+            });
             format!(
-                "It is taken to change about every {often}{known}, so by now it has changed with a \
-                 chance of {stale:.0}%."
+                "It changes about every {often}{known}, so by now it has changed with a \
+                 probability of {stale:.0}%."
             )
         }
-        Staling::Hinted(page) => format!(
-            "It is taken to change about every {}, and {:.0}% of the changes on this host are hinted \
-             at; with the hints since the last visit it has changed with a chance of {stale:.0}%.",
-            lasting(page.changes.recip().min(CENTURIES)),
-            100.0 * page.recall
-        ),
     }
 }
 
 /// Longer than anybody waits, in seconds.
 const CENTURIES: f64 = 1e11;
 
-fn verdict(why: &Why, now: Time) -> String {
-    match why.due {
-        Time::NEVER => format!(
+/// The policy's rule, and what it says of this page.
+fn judged(why: &Explanation) -> Vec<String> {
+    match why.merit {
+        Merit::Clicks { worth, price, host_price } => {
+            let mut lines = vec![format!(
+                "A fetch now would bring {}. The price is {}: what the last fetch that the budget \
+                 pays for brings.",
+                clicks(worth),
+                clicks(price)
+            )];
+            if host_price > price * 1.01 {
+                lines.push(format!(
+                    "On its host the price is {}, because the crawl delay, not the budget, is the \
+                     limit there.",
+                    clicks(host_price)
+                ));
+            }
+            lines
+        }
+        Merit::Score(score) => vec![format!("Rule: {}. Its score is {score:.4}.", why.rule)],
+        Merit::Every(interval) => {
+            vec![format!("Rule: {}. Its interval is {}.", why.rule, lasting(interval.seconds()))]
+        }
+        Merit::Turn => vec![format!("Rule: {}.", why.rule)],
+    }
+}
+
+fn verdict(why: &Explanation, now: Time) -> String {
+    let levers: Vec<&str> = why.sooner.iter().map(|lever| lever_text(*lever, why.kind)).collect();
+    let if_only = match levers.split_last() {
+        None => String::new(),
+        Some((last, [])) => format!(" It would be sooner if {last}."),
+        Some((last, rest)) => {
+            format!(" It would be sooner if {}, or if {last}.", rest.join(", or "))
+        }
+    };
+    match (why.due, why.merit) {
+        (Due::Never, Merit::Clicks { .. }) => format!(
             "It is not due: at this price a fetch never pays. More clicks on {}, or a larger budget, \
              would change that.",
-            if why.kind == FetchKind::Source { "what it shows" } else { "it" }
+            if why.kind == Some(FetchKind::Source) { "what it shows" } else { "it" }
         ),
-        due if due <= now => "It is due now.".to_owned(),
-        due if why.failures > 0 => format!("It is due in {}.", lasting(due.since(now).seconds())),
-        due => format!(
-            "It is due in {}. It would be sooner if {}, or if the budget were larger.",
-            lasting(due.since(now).seconds()),
-            match why.kind {
-                FetchKind::Source => "it showed more new pages, or they were clicked more often",
-                _ => "it were clicked or changed more often",
-            }
-        ),
+        (Due::Never, _) => "It is not due.".to_owned(),
+        (Due::UnderWay, _) => "It is being fetched.".to_owned(),
+        (Due::InTurn, _) => format!("It is fetched when its turn comes.{if_only}"),
+        (Due::At(due), _) if due <= now => "It is due now.".to_owned(),
+        (Due::At(due), _) if why.failures > 0 => {
+            format!("It is due in {}.", lasting(due.since(now).seconds()))
+        }
+        (Due::At(due), _) => {
+            format!("It is due in {}.{if_only}", lasting(due.since(now).seconds()))
+        }
+    }
+}
+
+fn lever_text(lever: Lever, kind: Option<FetchKind>) -> &'static str {
+    match lever {
+        Lever::Clicks if kind == Some(FetchKind::Source) => "they were clicked more often",
+        Lever::Clicks => "it were clicked more often",
+        Lever::Changes => "it changed more often",
+        Lever::NewLinks => "it showed more new pages",
+        Lever::InLinks => "more pages linked to it",
+        Lever::Weight => "its weight were higher",
+        Lever::Budget => "the budget were larger",
     }
 }
 
@@ -205,30 +236,47 @@ fn brief(number: f64) -> String {
     if number >= 10.0 { format!("{number:.0}") } else { format!("{number:.2}") }
 }
 
-/// The answer for programs.
-pub fn why_json(why: &Why, url: &str, now: Time) -> Json {
-    let value = match &why.value {
-        Value::Refresh { weight, size, staling } => json!({
-            "clicks_per_s": weight,
-            "stale": size * staling.stale(now.since(why.since).seconds()),
-            "curve": match staling {
-                Staling::Whole(_) => "whole",
-                Staling::Hinted(_) => "hinted",
-            },
-        }),
-        Value::Source(source) => json!({
-            "new_links_per_s": source.arrivals, "credit": source.credit,
-            "clicks_per_page": source.profit, "decay_per_s": source.decay,
-        }),
-        Value::Once { clicks, decay } => json!({ "clicks": clicks, "decay_per_s": decay }),
+/// The answer for programs. Fields that the policy has no figure for are null.
+pub fn why_json(why: &Explanation, url: &str, now: Time) -> Json {
+    let (value, shown_by) = match why.belief {
+        Belief::Unstated => (Json::Null, None),
+        Belief::Copy { clicks_per_s, size, stale, changes } => (
+            json!({
+                "clicks_per_s": clicks_per_s,
+                "stale": size * stale,
+                "curve": if changes.recall.is_some() { "hinted" } else { "whole" },
+            }),
+            None,
+        ),
+        Belief::Source { links_per_s, credit, clicks_per_link, decay_per_s } => (
+            json!({
+                "new_links_per_s": links_per_s, "credit": credit,
+                "clicks_per_page": clicks_per_link, "decay_per_s": decay_per_s,
+            }),
+            None,
+        ),
+        Belief::Unfetched { clicks, decay_per_s, shown_by } => {
+            (json!({ "clicks": clicks, "decay_per_s": decay_per_s }), shown_by)
+        }
     };
-    let due = (why.due != Time::NEVER).then(|| why.due.seconds() - now.seconds());
+    let (mut worth, mut price, mut score, mut interval) = (None, None, None, None);
+    match why.merit {
+        Merit::Clicks { worth: clicks, price: of_all, host_price } => {
+            (worth, price) = (Some(clicks), Some((of_all, host_price)));
+        }
+        Merit::Score(is) => score = Some(is),
+        Merit::Every(is) => interval = Some(is.seconds()),
+        Merit::Turn => {}
+    }
     json!({
-        "url": url, "kind": why.kind.name(), "gone": why.is_gone,
-        "since_s": now.since(why.since).seconds(), "value": value, "worth": why.worth,
-        "price": why.price, "host_price": why.host_price, "due_in_s": due,
-        "changes": why.history.0, "visits": why.history.1, "shown_by": why.shown,
-        "failures": why.failures,
+        "url": url, "kind": why.kind.map(FetchKind::name), "gone": why.is_gone,
+        "since_s": why.since.map(|since| now.since(since).seconds()), "value": value,
+        "worth": worth, "price": price.map(|price| price.0),
+        "host_price": price.map(|price| price.1), "score": score, "interval_s": interval,
+        "rule": why.rule, "due_in_s": why.due.time().map(|due| due.seconds() - now.seconds()),
+        "changes": why.history.map(|history| history.changes),
+        "visits": why.history.map(|history| history.visits),
+        "shown_by": shown_by, "failures": why.failures,
     })
 }
 
@@ -249,7 +297,6 @@ pub fn what_if_json(of: &WhatIf) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidewatch_policy::price::Source;
 
     #[test]
     fn times_are_said_in_the_unit_that_fits() {
@@ -260,41 +307,53 @@ mod tests {
         assert_eq!(lasting(2.6e9), "82 years");
     }
 
-    fn of(kind: FetchKind, value: Value, due: Time) -> Why {
-        let (page, since) = (tidewatch_core::PageId(0), Time::ZERO);
-        let (price, host_price, worth) = (1.0, 1.0, 0.5);
-        let (history, shown, is_gone, failures) = ((0, 0), Some(0), false, 0);
-        Why {
-            page,
-            kind,
-            value,
-            since,
-            worth,
-            price,
-            host_price,
-            due,
-            history,
-            shown,
-            is_gone,
-            failures,
-        }
+    const PRICED: Merit = Merit::Clicks { worth: 0.5, price: 1.0, host_price: 1.0 };
+
+    fn of(kind: FetchKind, belief: Belief, due: Due) -> Explanation {
+        let sooner: &[Lever] = match kind {
+            FetchKind::Source => &[Lever::NewLinks, Lever::Clicks, Lever::Budget],
+            _ => &[Lever::Clicks, Lever::Budget],
+        };
+        let explanation = Explanation::new(tidewatch_core::PageId(0), "a rule", PRICED, due);
+        let (kind, since) = (Some(kind), Some(Time::ZERO));
+        Explanation { kind, since, belief, sooner, ..explanation }
     }
 
-    /// What would bring a fetch forward is said of what it is for, and nothing of what is not known.
+    /// The levers fit the kind of fetch, and nothing is said of what is not known.
     #[test]
     fn sentences_fit_the_kind_of_fetch() {
-        let later = Time::from_seconds(7200.0).unwrap();
-        let source = Source { arrivals: 1e-3, credit: 1.0, profit: 2.0, decay: 1e-5, spread: 0.0 };
-        let told_of = |why: Why| told(&why, Time::ZERO);
-        let watched = told_of(of(FetchKind::Source, Value::Source(source), later));
-        assert!(watched.contains("due in 2 hours") && watched.contains("it showed more new pages"));
-        let dull = told_of(of(FetchKind::Source, Value::Source(source), Time::NEVER));
+        let later = Due::At(Time::from_seconds(7200.0).unwrap());
+        let (links_per_s, credit, clicks_per_link, decay_per_s) = (1e-3, 1.0, 2.0, 1e-5);
+        let source = Belief::Source { links_per_s, credit, clicks_per_link, decay_per_s };
+        let told_of = |why: Explanation| told(&why, Time::ZERO);
+        let watched = told_of(of(FetchKind::Source, source, later));
+        assert!(watched.contains("due in 2 hours. It would be sooner if it showed more new pages"));
+        let dull = told_of(of(FetchKind::Source, source, Due::Never));
         assert!(dull.contains("More clicks on what it shows"), "{dull}");
-        let once = Value::Once { clicks: 3.0, decay: 0.0 };
+        let once = Belief::Unfetched { clicks: 3.0, decay_per_s: 0.0, shown_by: Some(0) };
         let found = told_of(of(FetchKind::Frontier, once, later));
         assert!(found.contains("never fetched") && !found.contains("pages show it"), "{found}");
-        let moved = told_of(Why { failures: 2, ..of(FetchKind::Frontier, once, later) });
+        let moved = told_of(Explanation { failures: 2, ..of(FetchKind::Frontier, once, later) });
         assert!(moved.contains("The last 2 fetches of it failed or led to another page"));
+    }
+
+    /// A policy without a price gives its rule, the score and the turn; JSON has null for the rest.
+    #[test]
+    fn a_ranking_explains_itself() {
+        let page = tidewatch_core::PageId(0);
+        let rule = "the page with the most links to it comes first";
+        let why = Explanation {
+            kind: Some(FetchKind::Frontier),
+            sooner: &[Lever::InLinks],
+            ..Explanation::new(page, rule, Merit::Score(3.0), Due::InTurn)
+        };
+        let wanted = "It was never fetched.\nRule: the page with the most links to it comes first. \
+                      Its score is 3.0000.\nIt is fetched when its turn comes. It would be sooner \
+                      if more pages linked to it.\n";
+        assert_eq!(told(&why, Time::ZERO), wanted);
+        let json = why_json(&why, "http://a.test/", Time::ZERO);
+        assert!(json["price"].is_null() && json["due_in_s"].is_null() && json["value"].is_null());
+        assert_eq!((&json["score"], &json["rule"]), (&json!(3.0), &json!(rule)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
-use tidewatch_policy::{Standing, WhatIf, Why};
+use tidewatch_policy::{Explanation, Standing, WhatIf};
 
 use crate::open::Replayed;
 use crate::{Config, Crawl, CrawlError};
@@ -39,7 +39,7 @@ impl Crawl {
 
     /// All that decided about a page when the crawl ended. `None` if the page is not known or the
     /// policy cannot tell.
-    pub fn why(&mut self, url: &CanonicalUrl) -> Result<Option<Why>, CrawlError> {
+    pub fn why(&self, url: &CanonicalUrl) -> Result<Option<Explanation>, CrawlError> {
         let page = self.store.page_of(url.as_str())?;
         Ok(page.and_then(|page| self.frontier.why(page, self.last)))
     }

@@ -9,7 +9,7 @@ use tidewatch_archive::{Archive, warc_date};
 use tidewatch_core::{PageId, Rate, Reason, Time};
 use tidewatch_frontier::tape::{Input, Names};
 use tidewatch_frontier::{Frontier, Limits, Politeness};
-use tidewatch_policy::{Policy, registry};
+use tidewatch_policy::{Policy, Setup, registry};
 use tidewatch_store::{Batch, HostRow, Memory, PageRow, Store, StoreError};
 
 use crate::crawl::{ARCHIVED, Crawl, CrawlError, Host};
@@ -154,7 +154,7 @@ impl Crawl {
 fn policy(config: &Config) -> Result<Box<dyn Policy>, CrawlError> {
     let found = registry::find(&config.policy);
     let unknown = || CrawlError::UnknownPolicy(config.policy.clone());
-    Ok((found.ok_or_else(unknown)?.make)(config.seed))
+    Ok((found.ok_or_else(unknown)?.make)(Setup::seeded(config.seed)))
 }
 
 /// A frontier that has heard nothing. The tape sets rules and budget as they

@@ -7,8 +7,8 @@ use serde::Serialize;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, Interest, PageId, Rate, Time};
 use tidewatch_frontier::tape::{Input, Query};
-use tidewatch_policy::Why;
-use tidewatch_policy::price::Value;
+use tidewatch_policy::Explanation;
+use tidewatch_policy::explanation::{Belief, Due, Merit};
 use tidewatch_store::{CopyRow, PageRow};
 
 use crate::{Crawl, CrawlError};
@@ -75,7 +75,7 @@ pub struct Portrait {
     /// Its newest copy.
     pub copy: Option<CopyRow>,
     /// What decides about it, where the policy can tell.
-    pub why: Option<Why>,
+    pub why: Option<Explanation>,
 }
 
 impl Crawl {
@@ -115,8 +115,11 @@ impl Crawl {
         for (host, page) in order.into_iter().zip(pages) {
             let memo = self.frontier.memo(HostId(host as u32));
             let row = self.store.tables()?.host(HostId(host as u32))?;
-            let price =
-                page.and_then(|page| self.frontier.why(page, now)).map(|why| why.host_price);
+            let why = page.and_then(|page| self.frontier.why(page, now));
+            let price = why.and_then(|why| match why.merit {
+                Merit::Clicks { host_price, .. } => Some(host_price),
+                _ => None,
+            });
             views.push(HostView {
                 origin: self.hosts[host].origin.clone(),
                 pages: self.hosts[host].pages,
@@ -151,31 +154,32 @@ impl Crawl {
         let mut found = Vec::new();
         for page in (0..self.frontier.next_page().0.min(scan)).map(PageId) {
             if let Some(why) = self.frontier.why(page, now)
-                && let Value::Source(source) = why.value
+                && let Belief::Source { links_per_s, clicks_per_link, .. } = why.belief
+                && let Merit::Clicks { worth, .. } = why.merit
             {
-                found.push((page, why, source));
+                found.push((page, worth, why.due, [links_per_s, clicks_per_link]));
             }
         }
-        found.sort_by(|a, b| b.1.worth.total_cmp(&a.1.worth));
+        found.sort_by(|a, b| b.1.total_cmp(&a.1));
         found.truncate(most);
-        let view = |(page, why, source): (PageId, Why, tidewatch_policy::price::Source)| {
-            let due = (why.due != Time::NEVER).then(|| why.due.since(now).seconds());
-            Ok(SourceView {
-                url: self.address(page)?.into_string(),
-                links_per_day: source.arrivals * 86_400.0,
-                clicks_per_link: source.profit,
-                worth: why.worth,
-                due_in_s: due,
-            })
-        };
+        let view =
+            |(page, worth, due, [links_per_s, clicks_per_link]): (PageId, _, Due, [f64; 2])| {
+                Ok(SourceView {
+                    url: self.address(page)?.into_string(),
+                    links_per_day: links_per_s * 86_400.0,
+                    clicks_per_link,
+                    worth,
+                    due_in_s: due.time().map(|due| due.since(now).seconds()),
+                })
+            };
         found.into_iter().map(view).collect()
     }
 
     /// Clicks a second that a copy is taken to get; `None` where the policy cannot tell, or there is no
     /// copy.
     pub fn weight(&mut self, page: PageId) -> Option<f64> {
-        match self.frontier.why(page, self.last)?.value {
-            Value::Refresh { weight, .. } => Some(weight),
+        match self.frontier.why(page, self.last)?.belief {
+            Belief::Copy { clicks_per_s, .. } => Some(clicks_per_s),
             _ => None,
         }
     }

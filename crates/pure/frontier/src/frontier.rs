@@ -14,7 +14,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, FetchKind, HostId, PageId, Rate, Span, Time};
-use tidewatch_policy::{Policy, Standing, WhatIf, Why, saved};
+use tidewatch_policy::{DemandCurve, Explanation, Policy, Standing, WhatIf, saved};
 
 use self::hosts::{Host, Server, nobody};
 use self::pages::Pages;
@@ -139,7 +139,7 @@ impl Frontier {
     }
 
     /// All that decides about a page at `now`, as far as the policy can tell.
-    pub fn why(&mut self, page: PageId, now: Time) -> Option<Why> {
+    pub fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
         self.policy.why(page, now)
     }
 
@@ -151,6 +151,11 @@ impl Frontier {
     /// How things stand, as far as the policy can tell.
     pub fn standing(&self) -> Option<Standing> {
         self.policy.standing()
+    }
+
+    /// The budget that the policy would spend at each price, if it has a price.
+    pub fn demand(&self) -> Option<DemandCurve> {
+        self.policy.demand()
     }
 
     /// The budget now.

@@ -2,12 +2,16 @@
 //!
 //! Pure: a policy is told events and asked for choices. It reads no clock, no
 //! file and no ambient randomness, so the live crawler and the lab run the very
-//! same code, and what one decided the other can replay.
+//! same code, and the lab can replay what the crawler decided.
+//!
+//! To add a policy, write a file that implements [`Policy`] and add a line to
+//! [`registry::POLICIES`].
 
 #![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod agenda;
 pub mod echo;
+pub mod explanation;
 pub mod frontier;
 pub mod longevity;
 pub mod order;
@@ -22,50 +26,61 @@ use std::io;
 use tidewatch_core::{Event, HostId, PageId, Time};
 
 pub use agenda::{Agenda, Highest};
-pub use price::why::{Standing, WhatIf, Why};
+pub use explanation::{Explanation, Standing, WhatIf};
+pub use price::market::DemandCurve;
+pub use registry::Setup;
 
 /// Decides which page is fetched next.
 ///
 /// The life of a policy: it is told the budget, then everything the crawler
-/// learns, in order ([`Policy::learn`]); whenever the budget allows a fetch it
-/// is asked for one ([`Policy::choose`]). Between the choice and the outcome
-/// other choices may be asked for (the live crawler fetches in parallel), so a
-/// page chosen counts as under way until its `Fetched` event comes.
+/// learns, in order ([`Policy::learn`]). Whenever the budget allows a fetch it
+/// is asked for one ([`Policy::choose`]). The live crawler fetches in parallel,
+/// so it may ask for further choices before the outcome of the first is known; a
+/// chosen page is under way until its `Fetched` event comes.
 ///
-/// Same events, same seed, same choices: nothing else may influence it.
+/// Same events, same seed, same choices: nothing else may influence it. The
+/// methods that take `&self` only look.
 pub trait Policy: Send {
-    /// Takes note of something that became known.
+    /// Takes note of an event.
     fn learn(&mut self, event: &Event<'_>);
 
     /// The page most worth fetching at `now`, among hosts whose gate is open.
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice;
 
-    /// Writes all that it knows, so that a crawl can start again without being told its whole
-    /// history; piece by piece, because it may be half of what memory holds. `false`, and nothing is
-    /// written, where a policy cannot say.
+    /// Writes the whole state, so that a crawl can restart without its history. The state may be half
+    /// of what memory holds, so it is streamed. `false`, and nothing is written, if the policy cannot
+    /// be saved.
     fn save(&self, _to: &mut dyn io::Write) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Takes over what a policy of the same name saved. Same choices follow as from the one
-    /// that saved. `false` if the bytes make no sense, and then nothing has changed.
+    /// Takes over the state that a policy of the same name and settings saved, and then makes the same
+    /// choices. `false`, and nothing changes, if the bytes make no sense.
     fn load(&mut self, _from: &mut dyn io::Read) -> bool {
         false
     }
 
-    /// All that decides about a page at `now`; `None` for a policy that cannot tell, or a page that
-    /// nobody has told it of.
-    fn why(&mut self, _page: PageId, _now: Time) -> Option<Why> {
+    /// What decides about `page` at `now`; `None` if the page is unknown or the policy cannot explain
+    /// itself.
+    fn why(&self, _page: PageId, _now: Time) -> Option<Explanation> {
         None
     }
 
-    /// What another budget, in fetches a second, would bring; `None` for a policy that cannot tell.
+    /// What another budget, in fetches per second, would bring; `None` without a price.
     fn what_if(&self, _budget: f64) -> Option<WhatIf> {
         None
     }
 
-    /// How things stand: price and freshness; `None` for a policy that has no price.
+    /// Price and freshness; `None` without a price.
     fn standing(&self) -> Option<Standing> {
+        None
+    }
+
+    /// The budget this policy would spend at each price; `None` without a price.
+    ///
+    /// Curves of several shards add up. [`DemandCurve::split`] clears their sum at the total budget
+    /// and gives each shard the budget at which its own price is the common one.
+    fn demand(&self) -> Option<DemandCurve> {
         None
     }
 }

@@ -13,6 +13,7 @@
 use tidewatch_core::record::SKETCH_LEN;
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
+use crate::explanation::{Due, Explanation, Lever, Merit};
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
 use tidewatch_science::divergence::{ExpectedWorth, Profiles, expected_worth, utility_bounds};
@@ -124,13 +125,17 @@ impl Longevity {
         wished.min(learning).min(self.settings.risk * worth)
     }
 
-    fn enqueue(&mut self, page: PageId) {
-        let known = &self.pages[page.index()];
+    fn due(&self, known: &Known) -> Option<Time> {
         let due = match known.last {
             None => Some(Time::ZERO),
             Some(last) => Span::from_seconds(self.period(known)).map(|period| last + period),
         };
-        if let Some(due) = due.filter(|_| !known.is_gone) {
+        due.filter(|_| !known.is_gone)
+    }
+
+    fn enqueue(&mut self, page: PageId) {
+        let known = &self.pages[page.index()];
+        if let Some(due) = self.due(known) {
             self.due.push((due, page.0), known.host, page);
         }
     }
@@ -245,5 +250,19 @@ impl Policy for Longevity {
         let waits = self.settings.threshold != Threshold::Budget;
         let due = self.due.pop_if(now, gate, |(due, _)| !waits || due <= now);
         due.map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const RULE: &str =
+            "a page is fetched when its expected divergence × time reaches a threshold";
+        let known = self.pages.get(page.index())?;
+        let merit = Span::from_seconds(self.period(known)).map_or(Merit::Turn, Merit::Every);
+        let due = self.due(known).map_or(Due::Never, Due::At);
+        Some(Explanation {
+            since: known.last,
+            is_gone: known.is_gone,
+            sooner: &[Lever::Changes, Lever::Weight, Lever::Budget],
+            ..Explanation::new(page, RULE, merit, due)
+        })
     }
 }

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, HostId, Interest, InterestKind, Observation, Outcome};
 use tidewatch_core::{PageId, PageKey, Span, Time};
 
+use crate::explanation::{Due, Explanation, History, Lever, Merit};
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy, saved};
 use tidewatch_science::allocate::{Objective, Pages, allocate};
@@ -48,11 +49,19 @@ pub enum Weighing {
     Clicks,
 }
 
+/// What a refresher aims at.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// What the budget is to optimise.
+    pub objective: Objective,
+    /// The weights of pages.
+    pub weighing: Weighing,
+}
+
 /// A policy that hands out refreshes by an [`Objective`].
 #[derive(Serialize, Deserialize)]
 pub struct Refresher {
-    objective: Objective,
-    weighing: Weighing,
+    settings: Settings,
     budget: f64,
     pages: Vec<Known>,
     /// Pages never fetched, in the order of discovery.
@@ -94,10 +103,9 @@ impl Known {
 
 impl Refresher {
     /// A policy that knows nothing yet.
-    pub fn new(objective: Objective, weighing: Weighing) -> Self {
+    pub fn new(settings: Settings) -> Self {
         Refresher {
-            objective,
-            weighing,
+            settings,
             budget: 0.0,
             pages: Vec::new(),
             new: Agenda::default(),
@@ -111,7 +119,8 @@ impl Refresher {
     /// The same, told the true change rates per second: what better estimates
     /// could still gain. Pages not named never change.
     pub fn knowing(objective: Objective, rates: FxHashMap<PageKey, f64>) -> Self {
-        Refresher { told: Some(rates), ..Self::new(objective, Weighing::Given) }
+        let settings = Settings { objective, weighing: Weighing::Given };
+        Refresher { told: Some(rates), ..Self::new(settings) }
     }
 
     fn enqueue(&mut self, page: PageId) {
@@ -157,7 +166,7 @@ impl Refresher {
         let weight: Vec<f64> = live.iter().map(|&p| self.weight(p)).collect();
         let floor: Vec<f64> = live.iter().map(|&p| self.floor(p, live.len())).collect();
         let columns = Pages { min: Some(&floor), ..Pages::new(&weight, &change_rate) };
-        let Ok(allocation) = allocate(&columns, self.budget, self.objective, None) else {
+        let Ok(allocation) = allocate(&columns, self.budget, self.settings.objective, None) else {
             // Nothing changes or nothing matters: go on as before.
             return;
         };
@@ -199,7 +208,7 @@ impl Refresher {
 
     fn weight(&self, page: usize) -> f64 {
         let known = &self.pages[page];
-        if self.weighing == Weighing::Given {
+        if self.settings.weighing == Weighing::Given {
             return known.weight;
         }
         let prior = WeightPrior {
@@ -264,10 +273,36 @@ impl Policy for Refresher {
 
     fn load(&mut self, from: &mut dyn io::Read) -> bool {
         let Some(saved) = saved::read::<Refresher>(from) else { return false };
-        let is_alike = saved.objective == self.objective && saved.weighing == self.weighing;
+        let is_alike = saved.settings == self.settings;
         if is_alike {
             *self = saved;
         }
         is_alike
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const RULE: &str =
+            "visits are at even intervals, which follow from change rates and weights";
+        let known = self.pages.get(page.index())?;
+        let interval = known.rate.and_then(|rate| Span::from_seconds(1.0 / rate));
+        let due = match known.last {
+            _ if known.is_gone => Due::Never,
+            None => Due::InTurn,
+            Some(_) => known.due().map_or(Due::Never, Due::At),
+        };
+        let merit = interval.map_or(Merit::Turn, Merit::Every);
+        Some(Explanation {
+            since: known.last,
+            is_gone: known.is_gone,
+            sooner: match self.settings.weighing {
+                Weighing::Given => &[Lever::Weight, Lever::Budget],
+                Weighing::Clicks => &[Lever::Clicks, Lever::Budget],
+            },
+            history: Some(History {
+                changes: known.counts.changes(),
+                visits: known.counts.visits(),
+            }),
+            ..Explanation::new(page, RULE, merit, due)
+        })
     }
 }

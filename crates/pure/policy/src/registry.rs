@@ -1,4 +1,4 @@
-//! Policies by name, as commands and configuration give them.
+//! Policies by name, as commands and configuration give them. One line adds one.
 
 use crate::Policy;
 use crate::echo::{self, Echo, Pace, Rule};
@@ -6,11 +6,27 @@ use crate::frontier::{
     Breadth, Classifier, FishSearch, ImpactOrder, InDegree, Learned, Learner, Opic, PageRankOrder,
     QueryOrder, RankMass, Ranked, SharkSearch, Shuffled, SiteSize, SpawningRate, Topic,
 };
-use crate::longevity::{Longevity, Method, Settings, Threshold};
+use crate::longevity::{self, Longevity, Method, Threshold};
 use crate::order::{Adaptive, AdaptiveRule, BreadthFirst, Proportional, Random, Uniform};
 use crate::price::{self, Price};
-use crate::refresh::{Refresher, Weighing};
+use crate::refresh::{self, Refresher, Weighing};
 use tidewatch_science::allocate::Objective;
+
+/// What every policy is told when it is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Setup {
+    /// All randomness of the policy follows from it.
+    pub seed: u64,
+    /// Whether the search log also tells the clicks of pages never fetched. A live crawl's log cannot.
+    pub logs_all: bool,
+}
+
+impl Setup {
+    /// A live crawl with this seed.
+    pub const fn seeded(seed: u64) -> Self {
+        Setup { seed, logs_all: false }
+    }
+}
 
 /// A policy that can be asked for by name.
 #[derive(Clone, Copy)]
@@ -19,200 +35,183 @@ pub struct Entry {
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
-    /// Makes one; all its randomness follows from the seed.
-    pub make: fn(seed: u64) -> Box<dyn Policy>,
+    /// Makes one.
+    pub make: fn(Setup) -> Box<dyn Policy>,
+}
+
+const fn entry(
+    name: &'static str,
+    about: &'static str,
+    make: fn(Setup) -> Box<dyn Policy>,
+) -> Entry {
+    Entry { name, about, make }
+}
+
+fn echo(rule: Rule, pace: Pace, setup: Setup) -> Box<dyn Policy> {
+    let settings = echo::Settings { pace, logs_all: setup.logs_all, ..echo::Settings::DEFAULT };
+    Box::new(Echo::new(rule, settings))
+}
+
+fn longevity(method: Method) -> Box<dyn Policy> {
+    Box::new(Longevity::new(longevity::Settings::new(method, Threshold::Budget)))
+}
+
+fn price(setup: Setup) -> Box<dyn Policy> {
+    let settings = price::Settings { logs_all: setup.logs_all, ..price::Settings::DEFAULT };
+    Box::new(Price::new(settings, setup.seed))
+}
+
+fn refresher(objective: Objective, weighing: Weighing) -> Box<dyn Policy> {
+    Box::new(Refresher::new(refresh::Settings { objective, weighing }))
 }
 
 /// Every policy of this crate, baselines first.
 pub const POLICIES: &[Entry] = &[
-    Entry {
-        name: "random",
-        about: "an independent draw among all known pages, each time",
-        make: |seed| Box::new(Random::new(seed)),
-    },
-    Entry {
-        name: "bfs",
-        about: "sources in a fixed random order, each followed by all its new pages",
-        make: |seed| Box::new(BreadthFirst::new(seed)),
-    },
-    Entry {
-        name: "uniform",
-        about: "every known page equally often",
-        make: |seed| Box::new(Uniform::fixed_order(seed)),
-    },
-    Entry {
-        name: "proportional",
-        about: "pages in proportion to how often they were seen to change",
-        make: |_| Box::new(Proportional::new()),
-    },
-    Entry {
-        name: "nutch-adaptive",
-        about: "Apache Nutch's interval rule: ×0.8 after a change, ×1.4 without",
-        make: |_| Box::new(Adaptive::new(AdaptiveRule::NUTCH)),
-    },
-    Entry {
-        name: "storm-adaptive",
-        about: "StormCrawler's interval rule: half-way to an hour after a change, ×1.5 without",
-        make: |_| Box::new(Adaptive::new(AdaptiveRule::STORM)),
-    },
-    Entry {
-        name: "cgm",
-        about: "best expected freshness for the change rates estimated so far",
-        make: |_| Box::new(Refresher::new(Objective::Freshness, Weighing::Given)),
-    },
-    Entry {
-        name: "age",
-        about: "least expected age for the change rates estimated so far",
-        make: |_| Box::new(Refresher::new(Objective::Age, Weighing::Given)),
-    },
-    Entry {
-        name: "embarrassment",
-        about: "fewest clicks on stale copies: freshness weighted by learned clicks",
-        make: |_| Box::new(Refresher::new(Objective::Freshness, Weighing::Clicks)),
-    },
-    Entry {
-        name: "harmonic",
-        about: "least harmonic staleness: no page is given up",
-        make: |_| Box::new(Refresher::new(Objective::Harmonic, Weighing::Given)),
-    },
-    Entry {
-        name: "price",
-        about: "one price for every fetch: whatever brings the most clicks next",
-        make: |seed| Box::new(Price::new(price::Settings::default(), seed)),
-    },
-    Entry {
-        name: "frontier-random",
-        about: "pages never fetched, in random order",
-        make: |seed| Box::new(Ranked::new(Shuffled(seed), seed)),
-    },
-    Entry {
-        name: "frontier-bfs",
-        about: "pages never fetched, first found first",
-        make: |seed| Box::new(Ranked::new(Breadth, seed)),
-    },
-    Entry {
-        name: "indegree",
-        about: "pages never fetched, most links known to lead there first",
-        make: |seed| Box::new(Ranked::new(InDegree, seed)),
-    },
-    Entry {
-        name: "pagerank",
-        about: "pages never fetched, by PageRank of the links known, recomputed as they grow",
-        make: |seed| Box::new(Ranked::new(PageRankOrder::default(), seed)),
-    },
-    Entry {
-        name: "opic",
-        about: "pages never fetched, most cash first: importance flows along links as they are seen",
-        make: |seed| Box::new(Ranked::new(Opic::once(), seed)),
-    },
-    Entry {
-        name: "opic-refresh",
-        about: "opic, fetching pages again as cash flows back to them",
-        make: |seed| Box::new(Ranked::new(Opic::refreshing(), seed)),
-    },
-    Entry {
-        name: "rank-mass",
-        about: "the page that adds most to a proven bound of PageRank covered",
-        make: |seed| Box::new(Ranked::new(RankMass::default(), seed)),
-    },
-    Entry {
-        name: "site-size",
-        about: "the site with most pages known but never fetched first",
-        make: |_| Box::new(SiteSize::default()),
-    },
-    Entry {
-        name: "spawning-rate",
-        about: "watches the few pages that reveal most new ones, and fetches what they reveal",
-        make: |_| Box::new(SpawningRate::default()),
-    },
-    Entry {
-        name: "rw",
-        about: "a random walk that carries clicks on fetched pages out to the frontier",
-        make: |seed| Box::new(Ranked::new(ImpactOrder::rw(), seed)),
-    },
-    Entry {
-        name: "rw-eg",
-        about: "rw on links enriched by virtual ones between pages that share in-links",
-        make: |seed| Box::new(Ranked::new(ImpactOrder::rw_eg(), seed)),
-    },
-    Entry {
-        name: "q-overlap",
-        about: "pages whose URL and link texts have the words of needy queries",
-        make: |seed| Box::new(Ranked::new(QueryOrder::overlap(), seed)),
-    },
-    Entry {
-        name: "q-hybrid",
-        about: "q-overlap combined with PageRank",
-        make: |seed| Box::new(Ranked::new(QueryOrder::hybrid(), seed)),
-    },
-    Entry {
-        name: "ml",
-        about: "a regression tree on all scores, grown as clicks become known",
-        make: |seed| Box::new(Ranked::new(Learned::new(Learner::Tree), seed)),
-    },
-    Entry {
-        name: "ml-online",
-        about: "gradient descent on all scores, page by page as clicks become known",
-        make: |seed| Box::new(Ranked::new(Learned::new(Learner::OnLine), seed)),
-    },
-    Entry {
-        name: "fish-search",
-        about: "follows links from pages about what users ask, until they lead nowhere",
-        make: |seed| Box::new(Ranked::new(FishSearch::new(Topic::default()), seed)),
-    },
-    Entry {
-        name: "shark-search",
-        about: "fish search with graded relevance, inheritance and link texts",
-        make: |seed| Box::new(Ranked::new(SharkSearch::new(Topic::default()), seed)),
-    },
-    Entry {
-        name: "classifier",
-        about: "a text classifier trained on what is clicked, hubs first, with exploration",
-        make: |seed| Box::new(Ranked::new(Classifier::new(None), seed)),
-    },
-    Entry {
-        name: "curve-fit",
-        about: "least divergence: a churn or scroll curve fitted to each page",
-        make: |_| Box::new(Longevity::new(Settings::new(Method::CurveFit, Threshold::Budget))),
-    },
-    Entry {
-        name: "bound-based",
-        about: "least divergence: periods doubled and halved between bounds on their worth",
-        make: |_| Box::new(Longevity::new(Settings::new(Method::BoundBased, Threshold::Budget))),
-    },
-    Entry {
-        name: "echo-newpages",
-        about: "ECHO: new pages at once, otherwise the source furthest behind the optimal schedule",
-        make: |_| Box::new(Echo::new(Rule::NewPages, echo::Settings::default())),
-    },
-    Entry {
-        name: "echo-schedule",
-        about: "ECHO: sources exactly on schedule, the rest for new pages, latest first",
-        make: |_| Box::new(Echo::new(Rule::Schedule, echo::Settings::default())),
-    },
-    Entry {
-        name: "echo-greedy",
-        about: "ECHO: the source with the highest expected profit, then all its new pages",
-        make: |_| Box::new(Echo::new(Rule::Greedy, echo::Settings::default())),
-    },
-    Entry {
-        name: "fixed-quota",
-        about: "echo-schedule with half of the budget for sources and half for new pages",
-        make: |_| Box::new(Echo::new(Rule::FixedQuota, echo::Settings::default())),
-    },
-    Entry {
-        name: "frequency",
-        about: "echo-schedule without clicks: all sources are worth the same a page",
-        make: |_| Box::new(Echo::new(Rule::Frequency, echo::Settings::default())),
-    },
-    Entry {
-        name: "echo-rhythm",
-        about: "echo-newpages that knows at which hours hosts publish",
-        make: |_| {
-            let settings = echo::Settings { pace: Pace::Rhythm, ..echo::Settings::default() };
-            Box::new(Echo::new(Rule::NewPages, settings))
-        },
-    },
+    entry("random", "an independent draw among all known pages, each time", |setup| {
+        Box::new(Random::new(setup.seed))
+    }),
+    entry("bfs", "sources in a fixed random order, each followed by all its new pages", |setup| {
+        Box::new(BreadthFirst::new(setup.seed))
+    }),
+    entry("uniform", "every known page equally often", |setup| {
+        Box::new(Uniform::fixed_order(setup.seed))
+    }),
+    entry("proportional", "pages in proportion to how often they were seen to change", |_| {
+        Box::new(Proportional::new())
+    }),
+    entry(
+        "nutch-adaptive",
+        "Apache Nutch's interval rule: ×0.8 after a change, ×1.4 without",
+        |_| Box::new(Adaptive::new(AdaptiveRule::NUTCH)),
+    ),
+    entry(
+        "storm-adaptive",
+        "StormCrawler's interval rule: half-way to an hour after a change, ×1.5 without",
+        |_| Box::new(Adaptive::new(AdaptiveRule::STORM)),
+    ),
+    entry("cgm", "best expected freshness for the change rates estimated so far", |_| {
+        refresher(Objective::Freshness, Weighing::Given)
+    }),
+    entry("age", "least expected age for the change rates estimated so far", |_| {
+        refresher(Objective::Age, Weighing::Given)
+    }),
+    entry(
+        "embarrassment",
+        "fewest clicks on stale copies: freshness weighted by learned clicks",
+        |_| refresher(Objective::Freshness, Weighing::Clicks),
+    ),
+    entry("harmonic", "least harmonic staleness: no page is given up", |_| {
+        refresher(Objective::Harmonic, Weighing::Given)
+    }),
+    entry("price", "one price for every fetch: whatever brings the most clicks next", price),
+    entry("frontier-random", "pages never fetched, in random order", |setup| {
+        Box::new(Ranked::new(Shuffled(setup.seed), setup.seed))
+    }),
+    entry("frontier-bfs", "pages never fetched, first found first", |setup| {
+        Box::new(Ranked::new(Breadth, setup.seed))
+    }),
+    entry("indegree", "pages never fetched, most links known to lead there first", |setup| {
+        Box::new(Ranked::new(InDegree, setup.seed))
+    }),
+    entry(
+        "pagerank",
+        "pages never fetched, by PageRank of the links known, recomputed as they grow",
+        |setup| Box::new(Ranked::new(PageRankOrder::default(), setup.seed)),
+    ),
+    entry(
+        "opic",
+        "pages never fetched, most cash first: importance flows along links as they are seen",
+        |setup| Box::new(Ranked::new(Opic::once(), setup.seed)),
+    ),
+    entry("opic-refresh", "opic, fetching pages again as cash flows back to them", |setup| {
+        Box::new(Ranked::new(Opic::refreshing(), setup.seed))
+    }),
+    entry("rank-mass", "the page that adds most to a proven bound of PageRank covered", |setup| {
+        Box::new(Ranked::new(RankMass::default(), setup.seed))
+    }),
+    entry("site-size", "the site with most pages known but never fetched first", |_| {
+        Box::new(SiteSize::default())
+    }),
+    entry(
+        "spawning-rate",
+        "watches the few pages that reveal most new ones, and fetches what they reveal",
+        |_| Box::new(SpawningRate::default()),
+    ),
+    entry(
+        "rw",
+        "a random walk that carries clicks on fetched pages out to the frontier",
+        |setup| Box::new(Ranked::new(ImpactOrder::rw(), setup.seed)),
+    ),
+    entry(
+        "rw-eg",
+        "rw on links enriched by virtual ones between pages that share in-links",
+        |setup| Box::new(Ranked::new(ImpactOrder::rw_eg(), setup.seed)),
+    ),
+    entry("q-overlap", "pages whose URL and link texts have the words of needy queries", |setup| {
+        Box::new(Ranked::new(QueryOrder::overlap(), setup.seed))
+    }),
+    entry("q-hybrid", "q-overlap combined with PageRank", |setup| {
+        Box::new(Ranked::new(QueryOrder::hybrid(), setup.seed))
+    }),
+    entry("ml", "a regression tree on all scores, grown as clicks become known", |setup| {
+        Box::new(Ranked::new(Learned::new(Learner::Tree), setup.seed))
+    }),
+    entry(
+        "ml-online",
+        "gradient descent on all scores, page by page as clicks become known",
+        |setup| Box::new(Ranked::new(Learned::new(Learner::OnLine), setup.seed)),
+    ),
+    entry(
+        "fish-search",
+        "follows links from pages about what users ask, until they lead nowhere",
+        |setup| Box::new(Ranked::new(FishSearch::new(Topic::default()), setup.seed)),
+    ),
+    entry(
+        "shark-search",
+        "fish search with graded relevance, inheritance and link texts",
+        |setup| Box::new(Ranked::new(SharkSearch::new(Topic::default()), setup.seed)),
+    ),
+    entry(
+        "classifier",
+        "a text classifier trained on what is clicked, hubs first, with exploration",
+        |setup| Box::new(Ranked::new(Classifier::new(None), setup.seed)),
+    ),
+    entry("curve-fit", "least divergence: a churn or scroll curve fitted to each page", |_| {
+        longevity(Method::CurveFit)
+    }),
+    entry(
+        "bound-based",
+        "least divergence: periods doubled and halved between bounds on their worth",
+        |_| longevity(Method::BoundBased),
+    ),
+    entry(
+        "echo-newpages",
+        "ECHO: new pages at once, otherwise the source furthest behind the optimal schedule",
+        |setup| echo(Rule::NewPages, Pace::Steady, setup),
+    ),
+    entry(
+        "echo-schedule",
+        "ECHO: sources exactly on schedule, the rest for new pages, latest first",
+        |setup| echo(Rule::Schedule, Pace::Steady, setup),
+    ),
+    entry(
+        "echo-greedy",
+        "ECHO: the source with the highest expected profit, then all its new pages",
+        |setup| echo(Rule::Greedy, Pace::Steady, setup),
+    ),
+    entry(
+        "fixed-quota",
+        "echo-schedule with half of the budget for sources and half for new pages",
+        |setup| echo(Rule::FixedQuota, Pace::Steady, setup),
+    ),
+    entry(
+        "frequency",
+        "echo-schedule without clicks: all sources are worth the same a page",
+        |setup| echo(Rule::Frequency, Pace::Steady, setup),
+    ),
+    entry("echo-rhythm", "echo-newpages that knows at which hours hosts publish", |setup| {
+        echo(Rule::NewPages, Pace::Rhythm, setup)
+    }),
 ];
 
 /// The policy of that name.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The form of states; one more whenever a policy keeps something else than it did.
-const FORM: u32 = 6;
+const FORM: u32 = 7;
 /// Longest name within a state; nothing else needs room of its own while it is read.
 const NAME_BYTES: usize = 1 << 16;
 

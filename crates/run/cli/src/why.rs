@@ -16,7 +16,7 @@ use crate::output;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: tidewatch why https://example.com/news --dir news\n\nThe crawl \
-                        must not be running, and must have been begun with policy = \"price\".")]
+                        must not be running.")]
 pub(crate) struct WhyArgs {
     /// The page.
     url: String,
@@ -91,8 +91,7 @@ fn no_price(crawl: &Crawl) -> anyhow::Error {
 
 pub(crate) fn why(args: &WhyArgs) -> Result<()> {
     let url = CanonicalUrl::parse(&args.url)?;
-    let mut crawl = look(&args.dir)?;
-    ensure!(crawl.standing().is_some(), no_price(&crawl));
+    let crawl = look(&args.dir)?;
     let found = crawl.why(&url)?;
     let now = crawl.last();
     let why = found.ok_or_else(|| {

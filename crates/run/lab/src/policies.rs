@@ -1,6 +1,6 @@
 //! Every policy that the lab can run, by name: the crawler's policies and the oracles.
 
-use tidewatch_policy::{Policy, registry};
+use tidewatch_policy::{Policy, Setup, registry};
 use tidewatch_science::allocate::Objective;
 
 use crate::oracle::{Knowledge, KnownLongevity, Omniscient, SeenLongevity, known_rates};
@@ -19,7 +19,7 @@ pub struct Contestant {
 #[derive(Clone, Copy)]
 enum Kind {
     /// A policy of the crawler.
-    Policy(fn(u64) -> Box<dyn Policy>),
+    Policy(fn(Setup) -> Box<dyn Policy>),
     /// Sees the truth, and knows every page from its birth.
     Oracle(for<'w> fn(&'w World) -> Box<dyn Policy + 'w>),
 }
@@ -77,7 +77,7 @@ impl Contestant {
     /// Creates the policy for a run over `world`.
     pub fn make<'w>(&self, world: &'w World, seed: u64) -> Box<dyn Policy + 'w> {
         match self.kind {
-            Kind::Policy(make) => make(seed),
+            Kind::Policy(make) => make(Setup::seeded(seed)),
             Kind::Oracle(make) => make(world),
         }
     }
@@ -101,7 +101,7 @@ pub fn all() -> impl Iterator<Item = Contestant> {
 /// The crawler's policy of that name.
 pub fn own(name: &str, seed: u64) -> Result<Box<dyn Policy>, LabError> {
     match find(name)?.kind {
-        Kind::Policy(make) => Ok(make(seed)),
+        Kind::Policy(make) => Ok(make(Setup::seeded(seed))),
         Kind::Oracle(_) => Err(LabError::UnknownPolicy {
             name: name.to_owned(),
             known: registry::POLICIES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),

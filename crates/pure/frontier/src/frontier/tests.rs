@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tidewatch_core::{Content, Discovery, FetchKind, Observation, Outcome, PageKey};
-use tidewatch_policy::registry;
+use tidewatch_policy::{Setup, registry};
 
 use super::*;
 use crate::tape::{Came, Fetched, Input, Names};
@@ -18,7 +18,7 @@ fn rules() -> Politeness {
 }
 
 fn frontier(policy: &str, budget: f64) -> Frontier {
-    let policy = (registry::find(policy).expect("a policy").make)(7);
+    let policy = (registry::find(policy).expect("a policy").make)(Setup::seeded(7));
     Frontier::new(policy, rules(), LIMITS, Rate::per_second(budget).expect("a rate"), NOW)
 }
 
@@ -389,7 +389,7 @@ fn the_kind_of_a_fetch_follows_from_what_the_frontier_was_told() {
         assert_eq!(kinds(&frontier), wanted, "after {outcome:?}");
         let mut saved = Vec::new();
         assert!(frontier.save(&mut saved).expect("memory takes everything"));
-        let policy = (registry::find("price").expect("a policy").make)(7);
+        let policy = (registry::find("price").expect("a policy").make)(Setup::seeded(7));
         let loaded = Frontier::load(policy, &mut &saved[..]).expect("what was just saved");
         assert_eq!(kinds(&loaded), wanted, "saved after {outcome:?}");
     };

@@ -1,13 +1,16 @@
 //! The policies of `[LOSS13]`, on line: they learn what sources are worth while they crawl.
 
 use rustc_hash::FxHashMap;
-use tidewatch_core::{Discovery, Event, HostId, Observation, Outcome, PageId, PageKey, Span, Time};
+use tidewatch_core::{
+    Discovery, Event, FetchKind, HostId, Observation, Outcome, PageId, PageKey, Span, Time,
+};
 
 use super::arrivals::Pace;
 use super::beliefs::{Beliefs, Counting};
 use super::profit::{Assumed, Pooling};
 use super::solve::{Charge, Schedule, Terms, solve};
 use super::watch::Watch;
+use crate::explanation::{Belief, Due, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Policy};
 
 /// How the budget is spent, given what is believed of sources `[LOSS13, §4.2.3, §5.2]`.
@@ -327,5 +330,54 @@ impl Policy for Echo {
         let spare = self.others.pop(now, gate).map(|(_, page)| page);
         let spare = spare.or_else(|| self.spare.pop(now, gate).map(|(_, page)| page));
         spare.map_or(Choice::Idle, Choice::Fetch)
+    }
+
+    fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
+        let known = self.pages.get(page.index())?;
+        if known.source == NONE {
+            const RULE: &str = "new pages are fetched once and never refreshed";
+            return Some(Explanation::new(page, RULE, Merit::Turn, Due::InTurn));
+        }
+        let number = known.source as usize;
+        let terms = self.terms(number, now);
+        let is_gone = self.sources[number].is_gone;
+        let last = self.beliefs.last(number);
+        let (rule, merit, due) = match self.watch.pace(known.source) {
+            _ if is_gone || last.is_none() => {
+                let due = if is_gone { Due::Never } else { Due::InTurn };
+                ("sources are visited once before they are scheduled", Merit::Turn, due)
+            }
+            None => (
+                "its new pages do not pay for a visit; spare fetches visit it",
+                Merit::Turn,
+                Due::InTurn,
+            ),
+            Some(pace) if self.rule == Rule::Greedy => {
+                let elapsed = last.map_or(0.0, |last| now.since(last).seconds());
+                (
+                    "the source with the highest expected profit comes first",
+                    Merit::Score(pace * elapsed),
+                    Due::InTurn,
+                )
+            }
+            Some(pace) => {
+                let interval = Span::from_seconds(pace.recip()).unwrap_or(Span::FOREVER);
+                let due = last.map_or(Due::InTurn, |last| Due::At(last + interval));
+                ("sources are visited at the intervals of Algorithm 1", Merit::Every(interval), due)
+            }
+        };
+        Some(Explanation {
+            kind: Some(FetchKind::Source),
+            since: last,
+            is_gone,
+            sooner: &[Lever::NewLinks, Lever::Clicks, Lever::Budget],
+            belief: Belief::Source {
+                links_per_s: terms.arrivals,
+                credit: 1.0,
+                clicks_per_link: terms.profit,
+                decay_per_s: terms.decay,
+            },
+            ..Explanation::new(page, rule, merit, due)
+        })
     }
 }

@@ -47,6 +47,13 @@ impl Watch {
         self.places.get(source as usize).is_some_and(|&place| place > 0)
     }
 
+    /// The pace of a source that is watched.
+    pub(super) fn pace(&self, source: u32) -> Option<f64> {
+        let place = *self.places.get(source as usize)?;
+        let row = self.rows.get(place.checked_sub(1)? as usize)?;
+        Some(row.pace).filter(|pace| *pace > 0.0)
+    }
+
     /// A source was visited, or is about to be.
     pub(super) fn visited(&mut self, source: u32, at: Time) {
         if let Some(&place) = self.places.get(source as usize).filter(|place| **place > 0) {

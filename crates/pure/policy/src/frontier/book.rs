@@ -1,7 +1,8 @@
 //! What every order of the frontier knows: pages, their links, their clicks.
 
 use tidewatch_core::{
-    Content, Event, HostId, Interest, InterestKind, Observation, Outcome, PageId, PageKey, Time,
+    Content, Event, FetchKind, HostId, Interest, InterestKind, Observation, Outcome, PageId,
+    PageKey, Time,
 };
 use tidewatch_graph::log::LinkLog;
 
@@ -43,6 +44,17 @@ pub struct Known {
     pub clicks: f64,
     /// Views since then.
     pub views: f64,
+}
+
+impl Known {
+    /// The purpose of its next fetch.
+    pub fn kind(&self) -> FetchKind {
+        match self.held_since {
+            None => FetchKind::Frontier,
+            Some(_) if self.is_source => FetchKind::Source,
+            Some(_) => FetchKind::Refresh,
+        }
+    }
 }
 
 /// Pages and links known so far.

@@ -172,6 +172,10 @@ impl Order for Classifier {
         }
     }
 
+    fn rule(&self) -> &'static str {
+        "a text classifier trained on clicked pages decides, with some exploration"
+    }
+
     fn score(&self, page: PageId, book: &Book) -> f64 {
         let own = self.probability(page);
         let Some(via) = book[page].via else { return own };

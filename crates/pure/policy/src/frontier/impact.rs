@@ -6,6 +6,7 @@ use tidewatch_graph::walk::{ALPHA, ImpactWalk, SMOOTHING, Stop};
 use super::book::{Book, Standing};
 use super::links::Growth;
 use super::ranked::Order;
+use crate::explanation::Lever;
 
 /// Scores are found anew when clicks have grown by this factor.
 const MORE_CLICKS: f64 = 1.25;
@@ -100,6 +101,14 @@ impl Order for ImpactOrder {
             }
             _ => {}
         }
+    }
+
+    fn rule(&self) -> &'static str {
+        "clicks of fetched pages walk along links; the most expected clicks come first"
+    }
+
+    fn levers(&self) -> &'static [Lever] {
+        &[Lever::InLinks, Lever::Clicks]
     }
 
     fn score(&self, page: PageId, _: &Book) -> f64 {

@@ -8,6 +8,7 @@ use tidewatch_math::rng::{Draws, purpose};
 
 use super::book::{Book, Standing};
 use super::ranked::Order;
+use crate::explanation::Lever;
 
 const SHUFFLE: u64 = purpose("frontier.shuffle");
 /// Scores are found anew when pages or links have grown by this factor, and by [`SOME`] at least.
@@ -20,6 +21,14 @@ pub struct Shuffled(pub u64);
 impl Order for Shuffled {
     fn learn(&mut self, _: &Event<'_>, _: &Book, _: &mut Vec<PageId>) {}
 
+    fn rule(&self) -> &'static str {
+        "pages are fetched in random order"
+    }
+
+    fn levers(&self) -> &'static [Lever] {
+        &[]
+    }
+
     fn score(&self, page: PageId, book: &Book) -> f64 {
         Draws::keyed(self.0, SHUFFLE, book[page].key.0).uniform()
     }
@@ -30,6 +39,14 @@ pub struct Breadth;
 
 impl Order for Breadth {
     fn learn(&mut self, _: &Event<'_>, _: &Book, _: &mut Vec<PageId>) {}
+
+    fn rule(&self) -> &'static str {
+        "pages are fetched in the order of discovery"
+    }
+
+    fn levers(&self) -> &'static [Lever] {
+        &[]
+    }
 
     fn score(&self, page: PageId, _: &Book) -> f64 {
         -f64::from(page.0)
@@ -42,6 +59,10 @@ pub struct InDegree;
 impl Order for InDegree {
     fn learn(&mut self, _: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
         risen.extend(book.added().iter().map(|&to| PageId(to)));
+    }
+
+    fn rule(&self) -> &'static str {
+        "the page with the most links to it comes first"
     }
 
     fn score(&self, page: PageId, book: &Book) -> f64 {
@@ -106,6 +127,10 @@ impl Order for PageRankOrder {
         }
     }
 
+    fn rule(&self) -> &'static str {
+        "the highest PageRank of the links known comes first"
+    }
+
     fn score(&self, page: PageId, _: &Book) -> f64 {
         self.of(page)
     }
@@ -160,6 +185,10 @@ impl Order for Opic {
             }
             _ => {}
         }
+    }
+
+    fn rule(&self) -> &'static str {
+        "the page with the most cash comes first, which flows along links as they are seen"
     }
 
     fn score(&self, page: PageId, _: &Book) -> f64 {
@@ -245,6 +274,10 @@ impl Order for RankMass {
             }
             _ => {}
         }
+    }
+
+    fn rule(&self) -> &'static str {
+        "the page that adds most to a proven bound of PageRank covered comes first"
     }
 
     fn score(&self, page: PageId, _: &Book) -> f64 {

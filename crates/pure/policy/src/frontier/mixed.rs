@@ -9,6 +9,7 @@ use super::links::{Opic, PageRankOrder};
 use super::outcomes::{HORIZON, Outcomes};
 use super::queries::QueryOrder;
 use super::ranked::Order;
+use crate::explanation::Lever;
 
 /// In-degree, PageRank, cash, RW, RW-EG, overlap with needy queries, depth, the host's clicks.
 const WIDTH: usize = 8;
@@ -151,6 +152,14 @@ impl Order for Learned {
         }
         risen.sort_unstable();
         risen.dedup();
+    }
+
+    fn rule(&self) -> &'static str {
+        "a model learned from all scores expects clicks; the most come first"
+    }
+
+    fn levers(&self) -> &'static [Lever] {
+        &[Lever::InLinks, Lever::Clicks]
     }
 
     fn score(&self, page: PageId, book: &Book) -> f64 {

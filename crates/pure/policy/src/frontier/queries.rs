@@ -191,6 +191,10 @@ impl Order for QueryOrder {
         }
     }
 
+    fn rule(&self) -> &'static str {
+        "pages whose address and link texts match queries that are served badly come first"
+    }
+
     fn score(&self, page: PageId, book: &Book) -> f64 {
         let need = self.need(page);
         let Some(rank) = &self.rank else { return need };

@@ -5,6 +5,7 @@ use tidewatch_math::rng::{Draws, purpose};
 
 use super::book::{Book, Standing};
 use super::calibrate::{Calibrator, Expected, ExpectsClicks};
+use crate::explanation::{Due, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Highest, Policy};
 
 /// Share of fetches that go back to sources while the frontier is not empty:
@@ -23,6 +24,14 @@ pub trait Order: Send {
 
     /// The score of a page now: finite, the highest first.
     fn score(&self, page: PageId, book: &Book) -> f64;
+
+    /// What the score is, for explanations: a sentence without its full stop.
+    fn rule(&self) -> &'static str;
+
+    /// What raises the score.
+    fn levers(&self) -> &'static [Lever] {
+        &[Lever::InLinks]
+    }
 
     /// Whether all scores should be found anew before the next choice.
     fn is_stale(&self, _: &Book) -> bool {
@@ -237,6 +246,30 @@ impl<O: Order> Policy for Ranked<O> {
         let Some(page) = self.pick(now, gate) else { return Choice::Idle };
         self.book.choose(page);
         Choice::Fetch(page)
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const REVISITED: &str = "a tenth of the fetches visits sources again, in turn";
+        let known = self.book.pages().get(page.index())?;
+        let revisited = !self.order.takes_held_pages() && known.standing == Standing::Held;
+        let (rule, merit) = if revisited {
+            (REVISITED, Merit::Turn)
+        } else {
+            (self.order.rule(), Merit::Score(self.order.score(page, &self.book)))
+        };
+        let due = match known.standing {
+            Standing::Waiting => Due::InTurn,
+            Standing::UnderWay => Due::UnderWay,
+            Standing::Held if known.is_source || !revisited => Due::InTurn,
+            Standing::Held | Standing::Gone => Due::Never,
+        };
+        Some(Explanation {
+            kind: Some(known.kind()),
+            since: known.held_since,
+            is_gone: known.standing == Standing::Gone,
+            sooner: if revisited { &[] } else { self.order.levers() },
+            ..Explanation::new(page, rule, merit, due)
+        })
     }
 }
 

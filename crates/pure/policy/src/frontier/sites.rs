@@ -6,6 +6,7 @@ use tidewatch_core::{Event, HostId, Outcome, PageId, Span, Time};
 
 use super::book::{Book, Standing};
 use super::ranked::{REVISITS, Turns};
+use crate::explanation::{Due, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Highest, Policy};
 
 /// The site with most pages waiting first `[ON10]`; within a site, first found first.
@@ -95,6 +96,25 @@ impl Policy for SiteSize {
         self.book.choose(page);
         Choice::Fetch(page)
     }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const RULE: &str =
+            "the site with most pages waiting comes first; the score is their number";
+        let known = self.book.pages().get(page.index())?;
+        let waiting = self.waiting.get(known.host.index()).map_or(0, VecDeque::len);
+        let due = match known.standing {
+            Standing::Waiting => Due::InTurn,
+            Standing::UnderWay => Due::UnderWay,
+            Standing::Held if known.is_source => Due::InTurn,
+            Standing::Held | Standing::Gone => Due::Never,
+        };
+        Some(Explanation {
+            kind: Some(known.kind()),
+            since: known.held_since,
+            is_gone: known.standing == Standing::Gone,
+            ..Explanation::new(page, RULE, Merit::Score(waiting as f64), due)
+        })
+    }
 }
 
 /// Share of fetches that watch pages known to reveal others.
@@ -134,13 +154,17 @@ impl SpawningRate {
         self.watched.pop(now, gate).map(|(_, page)| page)
     }
 
-    fn watch(&mut self, page: PageId, at: Time) {
-        let known = self.book[page];
+    /// The time after a visit at `last` in which the page is expected to reveal a new one.
+    fn wait(&self, page: PageId, last: Time) -> Span {
         let (spawned, _) = self.spawned[page.index()];
-        let watched = known.held_since.map_or(Span::ZERO, |since| at.since(since));
+        let watched = self.book[page].held_since.map_or(Span::ZERO, |since| last.since(since));
         let wait = (watched.seconds() + USUAL_SPAWN.seconds()) / (f64::from(spawned) + 1.0);
-        let due = at + Span::from_seconds(wait).unwrap_or(Span::FOREVER);
-        self.watched.push((due, page.0), known.host, page);
+        Span::from_seconds(wait).unwrap_or(Span::FOREVER)
+    }
+
+    fn watch(&mut self, page: PageId, at: Time) {
+        let due = at + self.wait(page, at);
+        self.watched.push((due, page.0), self.book[page].host, page);
     }
 }
 
@@ -180,5 +204,28 @@ impl Policy for SpawningRate {
         self.turns.count(in_turn.is_some());
         self.book.choose(page);
         Choice::Fetch(page)
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const RULE: &str =
+            "new pages come first found first; held pages when one new link is expected";
+        let known = self.book.pages().get(page.index())?;
+        let (_, last) = self.spawned[page.index()];
+        let (merit, due) = match (known.standing, last) {
+            (Standing::UnderWay, _) => (Merit::Turn, Due::UnderWay),
+            (Standing::Gone, _) => (Merit::Turn, Due::Never),
+            (_, None) => (Merit::Turn, Due::InTurn),
+            (_, Some(last)) => {
+                let wait = self.wait(page, last);
+                (Merit::Every(wait), Due::At(last + wait))
+            }
+        };
+        Some(Explanation {
+            kind: Some(known.kind()),
+            since: last,
+            is_gone: known.standing == Standing::Gone,
+            sooner: &[Lever::NewLinks],
+            ..Explanation::new(page, RULE, merit, due)
+        })
     }
 }

@@ -7,7 +7,7 @@ use tidewatch_core::{
 use tidewatch_math::Draws;
 
 use super::*;
-use crate::{AlwaysOpen, Choice, Gate, Policy, registry};
+use crate::{AlwaysOpen, Choice, Gate, Policy, Setup, registry};
 
 /// Sums of sixty numbers below 1, some thousand times over: 10⁵ roundings of 10⁻¹⁶.
 const ROUNDING: f64 = 1e-11;
@@ -191,7 +191,7 @@ fn large_sites_come_first_and_gates_are_kept() {
     let mut policy = SiteSize::default();
     assert_eq!(web.crawl(&mut policy, 9), [0, 3, 4, 1, 5, 2, 6]);
     for entry in registry::POLICIES {
-        let mut policy = (entry.make)(1);
+        let mut policy = (entry.make)(Setup::seeded(1));
         Web::new(&[&[], &[]]).discover(policy.as_mut(), 0, None);
         let choice = policy.choose(at(1), &Shut);
         assert_eq!(choice, Choice::Idle, "{}", entry.name);
@@ -212,7 +212,7 @@ fn every_order_fetches_everything_once_and_the_same_twice() {
     let orders = registry::POLICIES.iter().skip_while(|e| e.name != "frontier-random");
     for entry in orders.take_while(|e| e.name != "curve-fit") {
         let run = || {
-            let mut policy = (entry.make)(3);
+            let mut policy = (entry.make)(Setup::seeded(3));
             let mut web = Web::new(&refs);
             web.anchors = (0..300).map(|i| format!("word{} topic{}", i % 7, i % 3)).collect();
             let asked = [Asked { words: "word3 topic1", count: 5.0, need: 1.0 }];

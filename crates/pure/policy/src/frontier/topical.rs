@@ -100,6 +100,10 @@ impl Order for FishSearch {
         }
     }
 
+    fn rule(&self) -> &'static str {
+        "links from relevant pages come first, until they lead nowhere"
+    }
+
     fn score(&self, page: PageId, book: &Book) -> f64 {
         // Later finds come after, by less than any class differs.
         self.schools[page.index()].1 - f64::from(page.0) / (4.0 * (book.pages().len() + 1) as f64)
@@ -168,6 +172,10 @@ impl Order for SharkSearch {
             }
             _ => {}
         }
+    }
+
+    fn rule(&self) -> &'static str {
+        "the inherited relevance of the pages and link texts that lead to it decides"
     }
 
     fn score(&self, page: PageId, _: &Book) -> f64 {

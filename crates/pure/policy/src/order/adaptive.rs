@@ -5,8 +5,9 @@
 //! what is due and nothing else; when more is due than the budget allows, what
 //! is due longest comes first.
 
-use tidewatch_core::{Event, HostId, Observation, Outcome, Span, Time};
+use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
+use crate::explanation::{Due, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Policy};
 
 /// How an interval follows from the last one.
@@ -63,8 +64,15 @@ impl AdaptiveRule {
 /// A policy that keeps one interval a page and adapts it by an [`AdaptiveRule`].
 pub struct Adaptive {
     rule: AdaptiveRule,
-    pages: Vec<(HostId, Span)>,
+    pages: Vec<Known>,
     agenda: Agenda<Time>,
+}
+
+struct Known {
+    host: HostId,
+    interval: Span,
+    /// When it is fetched next; `None` once it is gone.
+    due: Option<Time>,
 }
 
 impl Adaptive {
@@ -75,16 +83,20 @@ impl Adaptive {
 
     fn settle(&mut self, seen: &Observation<'_>) {
         let changed = match seen.outcome {
-            Outcome::Gone => return,
+            Outcome::Gone => {
+                self.pages[seen.page.index()].due = None;
+                return;
+            }
             Outcome::Fetched(content) => content.changed,
             // Both peers retry a failed page after its interval.
             Outcome::Failed(_) => None,
         };
-        let (host, interval) = &mut self.pages[seen.page.index()];
+        let known = &mut self.pages[seen.page.index()];
         if let Some(changed) = changed {
-            *interval = self.rule.next(*interval, changed);
+            known.interval = self.rule.next(known.interval, changed);
         }
-        self.agenda.push(seen.at + *interval, *host, seen.page);
+        known.due = Some(seen.at + known.interval);
+        self.agenda.push(seen.at + known.interval, known.host, seen.page);
     }
 }
 
@@ -93,7 +105,8 @@ impl Policy for Adaptive {
         match event {
             Event::Discovered(found) => {
                 debug_assert_eq!(found.page.index(), self.pages.len());
-                self.pages.push((found.host, self.rule.start));
+                let due = Some(found.at);
+                self.pages.push(Known { host: found.host, interval: self.rule.start, due });
                 if !found.is_held {
                     self.agenda.push(found.at, found.host, found.page);
                 }
@@ -106,6 +119,15 @@ impl Policy for Adaptive {
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         let due = self.agenda.pop_if(now, gate, |due| due <= now);
         due.map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const RULE: &str = "its interval shrinks when a visit sees a change and grows otherwise";
+        let known = self.pages.get(page.index())?;
+        let due = known.due.map_or(Due::Never, Due::At);
+        let explanation = Explanation::new(page, RULE, Merit::Every(known.interval), due);
+        let is_gone = known.due.is_none();
+        Some(Explanation { is_gone, sooner: &[Lever::Changes], ..explanation })
     }
 }
 

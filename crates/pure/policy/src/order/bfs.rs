@@ -4,6 +4,7 @@
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Time};
 use tidewatch_math::rng::Draws;
 
+use crate::explanation::{Due, Explanation, Merit};
 use crate::{Agenda, Choice, Gate, Policy};
 
 /// The breadth-first baseline.
@@ -82,5 +83,15 @@ impl Policy for BreadthFirst {
         }
         let ring = if self.sources.is_empty() { &mut self.others } else { &mut self.sources };
         ring.pop(now, gate).map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        let known = self.pages.get(page.index())?;
+        let rule = if known.is_source {
+            "sources are visited in a fixed random order, each followed by its new pages"
+        } else {
+            "new pages are fetched in the order of discovery, before any source is visited again"
+        };
+        Some(Explanation::new(page, rule, Merit::Turn, Due::InTurn))
     }
 }

@@ -3,6 +3,7 @@
 
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
+use crate::explanation::{Due, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Policy};
 
 /// The gap assumed before a page was ever revisited: it enters the estimate
@@ -84,5 +85,14 @@ impl Policy for Proportional {
         // A host that was closed may be late; virtual time never runs back.
         self.now_virtual = self.now_virtual.max(due);
         Choice::Fetch(page)
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const RULE: &str =
+            "visits are in proportion to the change rate; the score is changes a day";
+        let stride = Span::from_micros(self.pages.get(page.index())?.stride());
+        let score = Span::DAY.seconds() / stride.seconds();
+        let explanation = Explanation::new(page, RULE, Merit::Score(score), Due::InTurn);
+        Some(Explanation { sooner: &[Lever::Changes], ..explanation })
     }
 }

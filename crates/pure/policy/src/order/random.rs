@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use tidewatch_core::{Event, HostId, Outcome, PageId, Time};
 use tidewatch_math::rng::Draws;
 
+use crate::explanation::{Due, Explanation, Merit};
 use crate::{Choice, Gate, Policy};
 
 /// Draws after which a scan looks for any open host, so that a crawl in which
@@ -54,5 +55,14 @@ impl Policy for Random {
         let from = self.draws.below(pages as u64) as usize;
         let found = (from..pages).chain(0..from).find(|&page| self.may_fetch(page, now, gate));
         found.map_or(Choice::Idle, |page| Choice::Fetch(PageId(page as u32)))
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const RULE: &str =
+            "each fetch goes to a page drawn at random, all with the same probability";
+        self.hosts.get(page.index())?;
+        let is_gone = self.gone.contains(&page);
+        let due = if is_gone { Due::Never } else { Due::InTurn };
+        Some(Explanation { is_gone, ..Explanation::new(page, RULE, Merit::Turn, due) })
     }
 }

@@ -3,6 +3,7 @@
 use tidewatch_core::{Event, HostId, Outcome, PageId, PageKey, Time};
 use tidewatch_math::rng::{Draws, purpose};
 
+use crate::explanation::{Due, Explanation, Merit};
 use crate::{Agenda, Choice, Gate, Policy};
 
 const PLACE: u64 = purpose("uniform.place");
@@ -60,5 +61,11 @@ impl Policy for Uniform {
         let Some(((round, _), page)) = self.ring.pop(now, gate) else { return Choice::Idle };
         self.round = self.round.max(round);
         Choice::Fetch(page)
+    }
+
+    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
+        const RULE: &str = "every round visits every page once, new pages first";
+        self.pages.get(page.index())?;
+        Some(Explanation::new(page, RULE, Merit::Turn, Due::InTurn))
     }
 }

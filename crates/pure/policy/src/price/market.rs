@@ -5,14 +5,14 @@
 //! jumps where a source comes in (a visit to it is worth nothing until all it shows is), and then the
 //! price is where the jump is: what cannot be afforded is left out.
 //!
-//! **Shards.** A shard tells its demand at 256 prices, the same for everybody ([`DemandCurve`]). Curves
-//! add up, so any number of shards finds its common price from one small message each.
+//! **Shards.** A shard sends its demand at 256 fixed prices ([`DemandCurve`]). Curves add up, so any
+//! number of shards finds the common price from one small message each.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tidewatch_math::sum::Sum;
 
-use super::clearing::clear;
+use super::clearing::{PRICES, clear};
 use super::value::Value;
 
 /// Items a thread takes at a time; fixed, so that sums do not depend on the number of threads.
@@ -75,51 +75,73 @@ fn between(points: &[f64], place: f64) -> f64 {
     points[below] + (place - below as f64) * (points[below + 1] - points[below])
 }
 
-/// Demand at fixed prices; adds up over shards.
-#[derive(Clone, Debug, PartialEq)]
+/// Demand at fixed prices. Curves of shards add up.
+///
+/// A curve is a message: a shard sends its own, and [`DemandCurve::split`] finds every shard's budget
+/// from all of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DemandCurve {
     fetches: Vec<f64>,
 }
 
-/// Prices of a curve, from 10⁻⁸ to 10⁸ clicks, each 15.5% above the one before.
+/// Points of a curve: prices from 10⁻¹⁵ to 10¹⁵ clicks, each 31% above the one before. Demand falls
+/// about as 1/√ω, which a straight line in ln ω over such a step misses by (ln 1.31)²/32, a quarter of a
+/// per cent.
 pub const CURVE_POINTS: usize = 256;
-const CURVE_DECADES: (f64, f64) = (-8.0, 8.0);
 
 impl DemandCurve {
+    /// The curve of a demand in fetches per second, which must not rise with the price.
+    pub fn new(demand: impl Fn(f64) -> f64 + Sync) -> Self {
+        let points = (0..CURVE_POINTS).into_par_iter();
+        DemandCurve { fetches: points.map(|point| demand(Self::price(point))).collect() }
+    }
+
     /// The price of a point.
     pub fn price(point: usize) -> f64 {
-        let (from, to) = CURVE_DECADES;
+        let (from, to) = (PRICES.0.log10(), PRICES.1.log10());
         10f64.powf(from + (to - from) * point as f64 / (CURVE_POINTS - 1) as f64)
     }
 
-    /// What some items want.
-    pub fn of(items: &[Value]) -> Self {
-        DemandCurve {
-            fetches: (0..CURVE_POINTS).map(|point| demand(items, Self::price(point))).collect(),
-        }
-    }
-
-    /// Adds what another shard wants.
+    /// Adds the demand of another shard.
     pub fn add(&mut self, other: &DemandCurve) {
         self.fetches.iter_mut().zip(&other.fetches).for_each(|(ours, theirs)| *ours += theirs);
     }
 
-    /// Demand at any price, by the straight line in ln ω between two points; that of the ends beyond.
+    /// Demand at any price: linear in ln ω between two points, and that of the nearest end beyond.
     pub fn at(&self, price: f64) -> f64 {
-        let (from, to) = CURVE_DECADES;
+        let (from, to) = (PRICES.0.log10(), PRICES.1.log10());
         between(&self.fetches, (price.log10() - from) / (to - from) * (CURVE_POINTS - 1) as f64)
     }
 
-    /// The price at which the demand of all meets the budget.
-    pub fn clear(&self, budget: f64) -> f64 {
+    /// The price at which demand is `budget` fetches per second; 0 if demand never is that much.
+    pub fn clearing_price(&self, budget: f64) -> f64 {
         clear(|price| self.at(price), budget, 1.0)
+    }
+
+    /// The fair share of `budget` for each shard: its demand at the price at which the sum of all
+    /// curves is `budget`. A budget beyond all demand is split evenly above it, so that the shares
+    /// always add up.
+    pub fn split(curves: &[DemandCurve], budget: f64) -> Vec<f64> {
+        let Some((first, rest)) = curves.split_first() else { return Vec::new() };
+        let mut sum = first.clone();
+        rest.iter().for_each(|curve| sum.add(curve));
+        let price = sum.clearing_price(budget);
+        let mut shares: Vec<f64> = curves.iter().map(|curve| curve.at(price)).collect();
+        let wanted: f64 = shares.iter().sum();
+        if wanted > budget {
+            // Some fetches are wanted at any price: sources never visited.
+            shares.iter_mut().for_each(|share| *share *= budget.max(0.0) / wanted);
+        } else {
+            let left = (budget - wanted) / curves.len() as f64;
+            shares.iter_mut().for_each(|share| *share += left);
+        }
+        shares
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::price::clearing::PRICES;
     use crate::price::signals::Signalled;
     use crate::price::{Source, Staling};
     use tidewatch_math::Draws;
@@ -169,19 +191,42 @@ mod tests {
         }
     }
 
+    /// Relative error of a clearing price read off a curve: demand off by a quarter of a per cent
+    /// ([`CURVE_POINTS`]) moves a price that demand falls with as 1/√ω by twice that, and by some
+    /// more near the price at which a page is given up.
+    const CURVE: f64 = 0.02;
+
     #[test]
     fn shards_add_up() {
         let (items, ..) = copies(600);
-        let mut curve = DemandCurve::of(&items[..200]);
-        curve.add(&DemandCurve::of(&items[200..]));
-        let whole = DemandCurve::of(&items);
-        for point in 0..CURVE_POINTS {
-            let price = DemandCurve::price(point);
-            assert!((curve.at(price) - whole.at(price)).abs() <= 1e-12 * whole.at(price));
+        let curve = |items: &[Value]| DemandCurve::new(|price| demand(items, price));
+        let (some, rest, whole) = (curve(&items[..200]), curve(&items[200..]), curve(&items));
+        let mut sum = some.clone();
+        sum.add(&rest);
+        let exact = clear(|price| demand(&items, price), 0.01, 1.0);
+        for found in [&sum, &whole] {
+            let ratio = found.clearing_price(0.01) / exact;
+            assert!((ratio - 1.0).abs() < CURVE, "{ratio}");
         }
-        // Points are 15.5% apart; demand between them bends by far less than that.
-        let (exact, grid) = (clear(|price| demand(&items, price), 0.01, 1.0), curve.clear(0.01));
-        assert!((grid / exact - 1.0).abs() < 0.02, "{grid} {exact}");
+        let shares = DemandCurve::split(&[some, rest], 0.01);
+        for (share, items) in shares.iter().zip([&items[..200], &items[200..]]) {
+            assert!((share / demand(items, exact) - 1.0).abs() < CURVE, "{share}");
+        }
+        assert!((shares.iter().sum::<f64>() / 0.01 - 1.0).abs() < 1e-6, "{shares:?}");
+    }
+
+    /// Where demand jumps, as for many pages of which the same is expected, and where there is none,
+    /// the shares still add up.
+    #[test]
+    fn shares_add_up_whatever_the_demand() {
+        let jump =
+            |pages: f64| DemandCurve::new(move |price| if price <= 1.0 { pages } else { 0.0 });
+        let shares = DemandCurve::split(&[jump(30.0), jump(10.0)], 4.0);
+        assert!((shares[0] - 3.0).abs() < 1e-6 && (shares[1] - 1.0).abs() < 1e-6, "{shares:?}");
+        let shares = DemandCurve::split(&[jump(3.0), jump(1.0)], 8.0);
+        assert!((shares[0] - 5.0).abs() < 1e-9 && (shares[1] - 3.0).abs() < 1e-9, "{shares:?}");
+        assert_eq!(DemandCurve::split(&[jump(3.0)], 0.0), [0.0]);
+        assert!(DemandCurve::split(&[], 1.0).is_empty());
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Price {
                 self.offer(page);
                 continue;
             };
-            let (value, price) = (self.value(page), self.host_price(host));
+            let (value, price) = (self.value(page, now), self.host_price(host));
             let wait = value.wait(price);
             if let Some(due) = self.due_time(page, last, wait).filter(|due| *due <= now) {
                 let late = now.since(due).seconds();
@@ -128,7 +128,8 @@ impl Price {
                 later.push((due, host, page));
                 continue;
             };
-            let exact = self.due_time(page, last, self.value(page).wait(self.host_price(host)));
+            let exact =
+                self.due_time(page, last, self.value(page, now).wait(self.host_price(host)));
             if exact.is_some_and(|exact| exact <= due) {
                 first = Some((due, page));
                 break;
@@ -147,6 +148,6 @@ impl Price {
         let copy = self.copies.page(page);
         let price = self.host_price(copy.host);
         let waited = self.copies.waited(page, copy.last().unwrap_or(now), now);
-        self.value(page).worth(waited, price) * self.price() / price
+        self.value(page, now).worth(waited, price) * self.price() / price
     }
 }

@@ -64,28 +64,28 @@ impl Price {
     }
 
     /// What a page never fetched is worth, and since when it loses that.
-    pub(super) fn once_value(&self, page: PageId) -> Option<(Value, Time)> {
+    pub(super) fn once_value(&self, page: PageId, now: Time) -> Option<(Value, Time)> {
         self.news.value(page).or_else(|| {
             let factor = self.copies.page(page).kept_factor()?;
             let clicks = factor * self.news.prospect(self.copies.page(page).host);
-            Some((Value::Once { clicks, decay: 0.0 }, self.now))
+            Some((Value::Once { clicks, decay: 0.0 }, now))
         })
     }
 
     /// What a page never fetched is worth now.
     pub(super) fn once_worth(&self, page: PageId) -> Option<f64> {
-        let (value, since) = self.once_value(page)?;
+        let (value, since) = self.once_value(page, self.now)?;
         Some(value.worth(self.now.since(since).seconds(), 0.0))
     }
 
     /// What further fetches of a page are worth.
-    pub(super) fn value(&self, page: PageId) -> Value {
+    pub(super) fn value(&self, page: PageId, now: Time) -> Value {
         if let Some(told) = self.told.get(&page) {
             return *told;
         }
         match self.copies.page(page).source {
             NO_SOURCE => self.copies.value(page),
-            source => Value::Source(self.news.source(source, self.now)),
+            source => Value::Source(self.news.source(source, now)),
         }
     }
 
@@ -97,7 +97,7 @@ impl Price {
             return;
         }
         let host = copy.host;
-        let (value, price) = (self.value(page), self.host_price(host));
+        let (value, price) = (self.value(page, self.now), self.host_price(host));
         let passed = self.now.since(from).seconds();
         let later = LOOK_LATER * passed + LOOK_AGAIN.seconds();
         // Nearly all copies are not due for long: when exactly need not be known yet.
@@ -153,7 +153,7 @@ impl Price {
         let copy = self.copies.page(page);
         let (host, is_source) = (copy.host, copy.source != NO_SOURCE);
         let wait = match copy.last() {
-            Some(_) => self.value(page).wait(self.host_price(host)),
+            Some(_) => self.value(page, self.now).wait(self.host_price(host)),
             None if is_source => 0.0,
             None => f64::INFINITY,
         };

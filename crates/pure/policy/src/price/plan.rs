@@ -31,7 +31,7 @@ const CROWD: usize = 1 << 14;
 /// On a slow host a little more is wanted than it allows, so that it is never idle for want of work.
 const KEPT_BUSY: f64 = 1.1;
 /// What waits to be fetched once is worked off in this time, when the market is solved.
-const STOCK: Span = Span::HOUR;
+pub(super) const STOCK: Span = Span::HOUR;
 
 /// Fetches a second that work off what is worth the price in a time; worths are in order.
 pub(super) fn worked_off(stock: &[f64], price: f64, time: Span) -> f64 {
@@ -50,7 +50,8 @@ impl Price {
         self.news.let_go(now, |page, factor| copies.keep_factor(page, factor));
         self.copies.repool();
         let before = self.solved;
-        let (sources, stock) = (self.source_values(), self.stock(|_| true));
+        let (sources, stock) =
+            (self.source_values(), self.stock(|_| true, |page| self.once_worth(page)));
         if self.is_copies_demand_old(now) {
             self.ask_copies(now, self.price());
         }
@@ -142,7 +143,7 @@ impl Price {
                 continue;
             };
             if copy.last().is_some() {
-                values.push(self.value(page));
+                values.push(self.value(page, now));
             } else if matches!(self.places[page.index()], Place::Once | Place::Cheap) {
                 stock.extend(self.once_worth(page));
             }
@@ -175,7 +176,7 @@ impl Price {
             let copy = self.copies.page(**page);
             !copy.is_gone() && copy.last().is_some()
         };
-        self.sources.iter().filter(is_live).map(|&page| self.value(page)).collect()
+        self.sources.iter().filter(is_live).map(|&page| self.value(page, self.now)).collect()
     }
 
     /// What copies are worth, or some of them of which each stands for so many.
@@ -188,19 +189,22 @@ impl Price {
         let step = all.len().div_ceil(SAMPLE).max(1);
         // Another part of them each time.
         let some = all.iter().skip(self.now.seconds() as usize % step).step_by(step);
-        let values: Vec<Value> = some.map(|&page| self.value(page)).collect();
+        let values: Vec<Value> = some.map(|&page| self.value(page, self.now)).collect();
         let scale = all.len() as f64 / values.len().max(1) as f64;
         (values, scale)
     }
 
     /// What some of the pages that wait to be fetched for the first time are worth, in order.
-    pub(super) fn stock(&self, of: impl Fn(PageId) -> bool + Sync) -> Vec<f64> {
+    pub(super) fn stock(
+        &self,
+        of: impl Fn(PageId) -> bool + Sync,
+        worth: impl Fn(PageId) -> Option<f64> + Sync + Send,
+    ) -> Vec<f64> {
         let waits = |page: &PageId| {
             matches!(self.places[page.index()], Place::Once | Place::Cheap) && of(*page)
         };
         let pages = (0..self.places.len() as u32).into_par_iter().map(PageId);
-        let mut worths: Vec<f64> =
-            pages.filter(waits).filter_map(|page| self.once_worth(page)).collect();
+        let mut worths: Vec<f64> = pages.filter(waits).filter_map(worth).collect();
         worths.par_sort_unstable_by(f64::total_cmp);
         worths
     }

@@ -28,9 +28,8 @@ use super::place::Place;
 use super::probes::Probes;
 use super::settings::Settings;
 use super::value::Value;
-use super::why::{Standing, WhatIf, Why};
 use crate::agenda::Highest;
-use crate::{Agenda, Choice, Gate, Policy, saved};
+use crate::{Agenda, Choice, DemandCurve, Explanation, Gate, Policy, Standing, WhatIf, saved};
 
 /// A page never fetched is late after this time: a source may show a dozen at once.
 const LATE_ONCE: f64 = 600.0;
@@ -265,12 +264,8 @@ impl Policy for Price {
         is_alike
     }
 
-    fn why(&mut self, page: PageId, now: Time) -> Option<Why> {
-        // Asking must not change what is decided: a replay does not know who asked.
-        let before = self.now;
-        let why = self.explain(page, now);
-        self.now = before;
-        why
+    fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
+        self.explain(page, now)
     }
 
     fn what_if(&self, budget: f64) -> Option<WhatIf> {
@@ -278,6 +273,10 @@ impl Policy for Price {
     }
 
     fn standing(&self) -> Option<Standing> {
-        Some(self.report())
+        Some(Standing { price: self.price(), freshness: self.probes.freshness() })
+    }
+
+    fn demand(&self) -> Option<DemandCurve> {
+        Some(self.demand_curve())
     }
 }

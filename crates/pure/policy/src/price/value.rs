@@ -15,6 +15,7 @@
 
 use super::signals::Signalled;
 use super::source::Source;
+use crate::explanation::Changes;
 use tidewatch_science::law::{Curve, LossCurve};
 
 /// How a copy goes stale.
@@ -62,6 +63,20 @@ impl Staling {
             Staling::Whole(curve) => curve.slope(0.0),
             // A hint may make it jump.
             Staling::Hinted(_) => f64::INFINITY,
+        }
+    }
+
+    /// How often the copy changes, for explanations.
+    pub fn changes(&self) -> Changes {
+        let (interval_95, recall) = (None, None);
+        match self {
+            Staling::Whole(Curve::Lomax(rate)) => {
+                Changes { per_s: rate.rate(), interval_95: Some(rate.interval_95()), recall }
+            }
+            Staling::Whole(curve) => Changes { per_s: curve.slope(0.0), interval_95, recall },
+            Staling::Hinted(page) => {
+                Changes { per_s: page.changes, interval_95, recall: Some(page.recall) }
+            }
         }
     }
 

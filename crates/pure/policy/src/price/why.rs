@@ -6,88 +6,32 @@ use super::clearing::clear_to;
 use super::market::demand;
 use super::news::NO_SOURCE;
 use super::place::Place;
-use super::plan::{LEAST, SOLVED, worked_off};
+use super::plan::{LEAST, SOLVED, STOCK, worked_off};
 use super::policy::Price;
 use super::value::Value;
+use crate::DemandCurve;
+use crate::explanation::{Belief, Due, Explanation, History, Lever, Merit, WhatIf};
 
 /// For so long another budget is tried out.
 const AHEAD: Span = Span::WEEK;
 
-/// All that decided about a page at a time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Why {
-    /// The page.
-    pub page: PageId,
-    /// What a fetch of it would be for.
-    pub kind: FetchKind,
-    /// What fetches of it are worth.
-    pub value: Value,
-    /// Last good fetch; birth where there was none.
-    pub since: Time,
-    /// Clicks that a fetch would bring now.
-    pub worth: f64,
-    /// The price of a fetch, and that on its host.
-    pub price: f64,
-    /// The price on its host, which is higher where politeness allows less than would be worth it.
-    pub host_price: f64,
-    /// When its worth reaches the price; [`Time::NEVER`] if it does not.
-    pub due: Time,
-    /// Changes seen, and visits that could have seen one.
-    pub history: (u32, u32),
-    /// Pages that show a link to it, where it waits to be fetched for the first time.
-    pub shown: Option<u16>,
-    /// Whether it is known to be gone.
-    pub is_gone: bool,
-    /// Fetches in a row that failed.
-    pub failures: u8,
-}
-
-/// What another budget would bring in the coming [`AHEAD`], for the same beliefs. Of prospects it knows
-/// those that wait today, not those that will be found.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WhatIf {
-    /// Fetches a second.
-    pub budget: f64,
-    /// The price.
-    pub price: f64,
-    /// Fetches a second that would be worth it, by kind in the order of [`FetchKind::ALL`], probes
-    /// being refreshes.
-    pub fetches: [f64; 4],
-    /// Share of the copies that would be fresh, each weighted by its clicks.
-    pub freshness: Option<f64>,
-    /// Clicks a second that pages never fetched before would bring.
-    pub profit: f64,
-}
-
-/// How a crawl stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
-    /// ω: clicks that the marginal fetch brings.
-    pub price: f64,
-    /// Share of the copies that are fresh, from probes at random, with the half-width of its 95%
-    /// interval; `None` before the first probe.
-    pub freshness: Option<(f64, f64)>,
-}
+const RULE: &str = "a page is fetched when a fetch brings as many clicks as the price";
 
 impl Price {
-    /// All that decides about a page at `now`; `None` if nobody has told of it.
-    pub(super) fn explain(&mut self, page: PageId, now: Time) -> Option<Why> {
+    /// What decides about `page` at `now`; `None` if it is unknown.
+    pub(super) fn explain(&self, page: PageId, now: Time) -> Option<Explanation> {
         if page.index() >= self.copies.len() {
             return None;
         }
-        self.now = now;
-        let copy = *self.copies.page(page);
+        let copy = self.copies.page(page);
         let (value, since, kind) = match (copy.last(), copy.source) {
             (Some(last), NO_SOURCE) => (self.copies.value(page), last, FetchKind::Refresh),
-            (Some(last), _) => (self.value(page), last, FetchKind::Source),
+            (Some(last), _) => (self.value(page, now), last, FetchKind::Source),
             (None, _) => {
-                let (value, since) =
-                    self.once_value(page).unwrap_or((Value::Once { clicks: 0.0, decay: 0.0 }, now));
-                let kind = match value {
-                    Value::Once { .. } if self.news.is_on_source(page) => FetchKind::New,
-                    _ => FetchKind::Frontier,
-                };
-                (value, since, kind)
+                let unknown = (Value::Once { clicks: 0.0, decay: 0.0 }, now);
+                let (value, since) = self.once_value(page, now).unwrap_or(unknown);
+                let is_news = self.news.is_on_source(page);
+                (value, since, if is_news { FetchKind::New } else { FetchKind::Frontier })
             }
         };
         let host_price = self.host_price(copy.host);
@@ -96,20 +40,60 @@ impl Price {
             _ if copy.is_gone() => None,
             _ => self.due_time(page, since, value.wait(host_price)),
         };
-        Some(Why {
-            page,
-            kind,
-            value,
-            since,
-            worth: value.worth(self.copies.waited(page, since, now), host_price),
-            price: self.price(),
-            host_price,
-            due: due.unwrap_or(Time::NEVER),
-            history: self.copies.page(page).history(),
-            shown: self.news.shown_by(page),
+        let worth = value.worth(self.copies.waited(page, since, now), host_price);
+        let (changes, visits) = copy.history();
+        Some(Explanation {
+            kind: Some(kind),
+            since: Some(since),
             is_gone: copy.is_gone(),
             failures: copy.failures(),
+            sooner: levers(kind),
+            belief: self.belief(&value, page, now.since(since).seconds()),
+            history: Some(History { changes: changes.into(), visits: visits.into() }),
+            ..Explanation::new(
+                page,
+                RULE,
+                Merit::Clicks { worth, price: self.price(), host_price },
+                due.map_or(Due::Never, Due::At),
+            )
         })
+    }
+
+    fn belief(&self, value: &Value, page: PageId, elapsed: f64) -> Belief {
+        match value {
+            Value::Refresh { weight, size, staling } => Belief::Copy {
+                clicks_per_s: *weight,
+                size: *size,
+                stale: staling.stale(elapsed),
+                changes: staling.changes(),
+            },
+            Value::Source(source) => Belief::Source {
+                links_per_s: source.arrivals,
+                credit: source.credit,
+                clicks_per_link: source.profit,
+                decay_per_s: source.decay,
+            },
+            Value::Once { clicks, decay } => Belief::Unfetched {
+                clicks: *clicks,
+                decay_per_s: *decay,
+                shown_by: self.news.shown_by(page),
+            },
+        }
+    }
+
+    /// The budget this crawl would spend at each price. What waits for a first fetch is worked off in
+    /// [`STOCK`], as when the market is solved, so that a shard with the budget it asks for at a price
+    /// solves for that price. Sources never visited are wanted at any price.
+    pub(super) fn demand_curve(&self) -> DemandCurve {
+        let (sources, (copies, scale)) = (self.source_values(), self.copy_values());
+        let stock = self.stock(|_| true, |page| self.offered_worth(page));
+        let wanted = |price: f64| {
+            demand(&sources, price)
+                + scale * demand(&copies, price)
+                + worked_off(&stock, price, STOCK)
+        };
+        let probes = self.settings.probes();
+        DemandCurve::new(|price| wanted(price) / (1.0 - probes))
     }
 
     /// What another budget would bring. Where all that is worth the price cannot be afforded, as of
@@ -131,10 +115,14 @@ impl Price {
         let freshness = some.freshness.zip(most.freshness).map(|(a, b)| between(a, b));
         WhatIf { budget, price, fetches, freshness, profit: between(some.profit, most.profit) }
     }
+}
 
-    /// How things stand.
-    pub(super) fn report(&self) -> Standing {
-        Standing { price: self.price(), freshness: self.probes.freshness() }
+/// What would bring a fetch of each kind forward.
+fn levers(kind: FetchKind) -> &'static [Lever] {
+    match kind {
+        FetchKind::Refresh => &[Lever::Clicks, Lever::Changes, Lever::Budget],
+        FetchKind::Source => &[Lever::NewLinks, Lever::Clicks, Lever::Budget],
+        FetchKind::New | FetchKind::Frontier => &[Lever::Clicks, Lever::Budget],
     }
 }
 
@@ -156,7 +144,10 @@ struct Brought {
 
 impl Market {
     fn of(price: &Price) -> Self {
-        let stock = |is_news: bool| price.stock(|page| price.news.is_on_source(page) == is_news);
+        let stock = |is_news: bool| {
+            let of = |page| price.news.is_on_source(page) == is_news;
+            price.stock(of, |page| price.once_worth(page))
+        };
         Market {
             sources: price.source_values(),
             copies: price.copy_values(),

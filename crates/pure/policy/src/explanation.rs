@@ -1,0 +1,200 @@
+//! Answers for people: why a page is fetched when it is, how the crawl stands, what another budget
+//! would bring.
+//!
+//! Every policy fills the same [`Explanation`], as far as it knows: a price says what a fetch is worth
+//! and what it must be worth, a ranking says the score, a refresher the interval.
+
+use tidewatch_core::{FetchKind, PageId, Span, Time};
+
+/// What decides about one page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The page.
+    pub page: PageId,
+    /// The purpose of its next fetch; `None` if the policy does not tell fetches apart.
+    pub kind: Option<FetchKind>,
+    /// Last good fetch, or when the page became known; `None` if the policy does not keep it.
+    pub since: Option<Time>,
+    /// Whether the page is known to be gone.
+    pub is_gone: bool,
+    /// Failed fetches in a row.
+    pub failures: u8,
+    /// The policy's rule for such a page: a sentence without its full stop.
+    pub rule: &'static str,
+    /// What the rule says of this page.
+    pub merit: Merit,
+    /// When it is fetched next.
+    pub due: Due,
+    /// What would bring that forward.
+    pub sooner: &'static [Lever],
+    /// What the policy believes of the page.
+    pub belief: Belief,
+    /// Visits so far, for policies that count them.
+    pub history: Option<History>,
+}
+
+impl Explanation {
+    /// An explanation that gives the rule, its result and the due time; the caller adds what else it
+    /// knows.
+    pub fn new(page: PageId, rule: &'static str, merit: Merit, due: Due) -> Self {
+        Explanation {
+            page,
+            kind: None,
+            since: None,
+            is_gone: false,
+            failures: 0,
+            rule,
+            merit,
+            due,
+            sooner: &[],
+            belief: Belief::Unstated,
+            history: None,
+        }
+    }
+}
+
+/// What a policy's rule says of a page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Merit {
+    /// A fetch now brings `worth` clicks and is made once that is `host_price`.
+    Clicks {
+        /// Clicks that a fetch would bring now.
+        worth: f64,
+        /// Clicks that the marginal fetch of the whole crawl brings.
+        price: f64,
+        /// The price on the page's host: above `price` if the host's crawl delay, not the budget, is
+        /// the limit.
+        host_price: f64,
+    },
+    /// The highest score is fetched first.
+    Score(f64),
+    /// Fetched at even intervals.
+    Every(Span),
+    /// Fetched when its turn comes.
+    Turn,
+}
+
+/// When a page is fetched next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// At this time, if the budget allows.
+    At(Time),
+    /// When every page before it has been fetched.
+    InTurn,
+    /// It is being fetched.
+    UnderWay,
+    /// Not at all as things are.
+    Never,
+}
+
+impl Due {
+    /// The time, if there is one.
+    pub fn time(self) -> Option<Time> {
+        match self {
+            Due::At(time) => Some(time),
+            _ => None,
+        }
+    }
+}
+
+/// A change of the facts that would bring a fetch forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lever {
+    /// More clicks on the page, or on the pages it links to if it is a source.
+    Clicks,
+    /// More changes seen.
+    Changes,
+    /// More new links on it.
+    NewLinks,
+    /// More links to it, or from better pages.
+    InLinks,
+    /// A higher weight from outside.
+    Weight,
+    /// A larger budget.
+    Budget,
+}
+
+/// What a policy believes of a page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Belief {
+    /// The policy believes nothing beyond its merit.
+    Unstated,
+    /// A copy that goes stale.
+    Copy {
+        /// Clicks per second.
+        clicks_per_s: f64,
+        /// The part of the page that a change touches.
+        size: f64,
+        /// Probability that the page has changed since its last fetch.
+        stale: f64,
+        /// How often it changes.
+        changes: Changes,
+    },
+    /// A page watched for new links.
+    Source {
+        /// New links per second.
+        links_per_s: f64,
+        /// The share of them that no other source shows as soon.
+        credit: f64,
+        /// Clicks of a new page fetched at birth.
+        clicks_per_link: f64,
+        /// The rate per second at which those clicks are lost.
+        decay_per_s: f64,
+    },
+    /// A page never fetched.
+    Unfetched {
+        /// Clicks that it brings if fetched at birth.
+        clicks: f64,
+        /// The rate per second at which those clicks are lost.
+        decay_per_s: f64,
+        /// Pages that link to it; `None` if they are no longer counted.
+        shown_by: Option<u16>,
+    },
+}
+
+/// How often a page is believed to change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Changes {
+    /// Expected changes per second.
+    pub per_s: f64,
+    /// The 95% interval of that rate, where the rate is uncertain.
+    pub interval_95: Option<(f64, f64)>,
+    /// The share of changes that hints announce, on hosts that send hints.
+    pub recall: Option<f64>,
+}
+
+/// Visits to a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Visits that saw a change.
+    pub changes: u64,
+    /// Visits that could have seen one.
+    pub visits: u64,
+}
+
+/// The state of a crawl in two figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// ω: clicks that the marginal fetch brings.
+    pub price: f64,
+    /// Share of the copies that are fresh, from random probes, with the half-width of its 95%
+    /// interval; `None` before the first probe.
+    pub freshness: Option<(f64, f64)>,
+}
+
+/// What another budget would bring in the coming week, for the same beliefs. It knows the frontier
+/// pages that wait today, not those that will be found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WhatIf {
+    /// Fetches per second.
+    pub budget: f64,
+    /// The price.
+    pub price: f64,
+    /// Fetches per second that would be worth it, by kind in the order of [`FetchKind::ALL`]; probes
+    /// are refreshes.
+    pub fetches: [f64; 4],
+    /// Share of the copies that would be fresh, weighted by clicks.
+    pub freshness: Option<f64>,
+    /// Clicks per second on pages never fetched before.
+    pub profit: f64,
+}
