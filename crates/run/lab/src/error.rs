@@ -40,7 +40,7 @@ pub enum LabError {
     LogPush,
     /// An invalid setting of a generator.
     #[error(transparent)]
-    Generator(#[from] crate::generate::shared::BadConfig),
+    Generator(#[from] crate::generate::shared::BadSetting),
     /// Data could not be imported.
     #[error(transparent)]
     Import(#[from] crate::import::ImportError),

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{Span, Time};
-use tidewatch_report::{Axis, Span as Stripe, Stripes};
+use tidewatch_report::{Axis, Stripe, Stripes};
 
 use crate::world::World;
 

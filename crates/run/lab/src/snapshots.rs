@@ -15,18 +15,20 @@ pub const MOST_SNAPSHOTS: usize = 64;
 
 /// A page's fragments by the snapshots that hold them.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct PageSnapshots {
     /// Patterns (bit i: snapshot i has the fragment) and numbers of fragments with each.
     patterns: Vec<(u64, u32)>,
     snapshots: usize,
 }
 
-impl Seen {
+impl PageSnapshots {
     /// Takes `snapshots` snapshots of a page every `spacing`, the first at the start.
     pub fn of(world: &World, page: u32, snapshots: usize, spacing: Span) -> Self {
         let snapshots = snapshots.min(MOST_SNAPSHOTS);
         let mut held: FxHashMap<u64, (bool, u64)> = FxHashMap::default();
-        let Some(versions) = world.trace().versions.as_ref() else { return Seen::default() };
+        let Some(versions) = world.trace().versions.as_ref() else {
+            return PageSnapshots::default();
+        };
         let mut rows = world.versions_of(page).iter().peekable();
         for snapshot in 0..snapshots {
             let at = Time::ZERO + spacing.times(snapshot as u64);
@@ -43,7 +45,7 @@ impl Seen {
         let mut patterns: Vec<_> =
             counts.into_iter().filter(|&(pattern, _)| pattern != 0).collect();
         patterns.sort_unstable();
-        Seen { patterns, snapshots }
+        PageSnapshots { patterns, snapshots }
     }
 
     /// Divergence of two snapshots.
@@ -87,7 +89,7 @@ pub struct SnapshotWorth {
 
 impl SnapshotWorth {
     /// From snapshots `spacing` apart. The last third of the lags, with few pairs, is not used.
-    pub fn of(seen: &Seen, spacing: Span) -> Self {
+    pub fn of(seen: &PageSnapshots, spacing: Span) -> Self {
         let (divergence, eager) = (seen.mean_divergence(), seen.eagerness());
         let spacing = spacing.seconds();
         let (mut area, mut highest) = (0.0, 0.0f64);
@@ -154,7 +156,7 @@ mod tests {
     fn divergence_and_eagerness_by_hand() {
         // {1,2,3} until day 3, then {1,2,4} until day 5, then {1,5,4}.
         let world = world(&[(0, &[1, 2, 3], &[]), (3, &[4], &[3]), (5, &[5], &[2])]);
-        let seen = Seen::of(&world, 0, 4, Span::DAY.times(2));
+        let seen = PageSnapshots::of(&world, 0, 4, Span::DAY.times(2));
         assert!((seen.divergence(0, 1) - 0.0).abs() < 1e-12);
         assert!((seen.divergence(0, 2) - 0.5).abs() < 1e-12);
         assert!((seen.divergence(0, 3) - 0.8).abs() < 1e-12);
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn a_calm_page_is_static() {
         let world = world(&[(0, &[1, 2, 3], &[])]);
-        let worth = SnapshotWorth::of(&Seen::of(&world, 0, 4, Span::DAY), Span::DAY);
+        let worth = SnapshotWorth::of(&PageSnapshots::of(&world, 0, 4, Span::DAY), Span::DAY);
         assert!(worth.is_static() && worth.elapsed_at(1.0) == f64::INFINITY);
     }
 }

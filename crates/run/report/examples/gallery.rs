@@ -5,7 +5,7 @@
 use std::f64::consts::TAU;
 
 use tidewatch_report::{
-    Axis, Bar, BarChart, Cell, Chart, Column, Point, Reference, Report, Section, Series, Span,
+    Axis, Bar, BarChart, Cell, Chart, Column, Point, Reference, Report, Section, Series, Stripe,
     Stripes, Table, WriteError, write_report,
 };
 
@@ -140,7 +140,7 @@ fn portrait() -> Stripes {
         let from = 300_000.0 * noise(row * 3);
         let to = from + 20_000.0 + 180_000.0 * noise(row * 3 + 1);
         let (to, seen) = (to.min(360_000.0), (from / 60_000.0).ceil() * 60_000.0);
-        let spans = [Span { from, to, tone: 0 }, Span { from: seen, to, tone: 1 }];
+        let spans = [Stripe { from, to, tone: 0 }, Stripe { from: seen, to, tone: 1 }];
         picture.push(format!("fragment {}", row + 1), spans);
     }
     picture
@@ -151,7 +151,8 @@ fn forest() -> Stripes {
     for row in 0..300_u64 {
         let from = 1200.0 * row as f64 * (0.6 + 0.4 * noise(row));
         let life = 400_000.0 * noise(row + 9999).powi(3) + 4000.0;
-        picture.push("", [Span { from, to: from + life, tone: usize::from(life > 120_000.0) * 2 }]);
+        picture
+            .push("", [Stripe { from, to: from + life, tone: usize::from(life > 120_000.0) * 2 }]);
     }
     picture
 }

@@ -20,7 +20,7 @@ mod xy;
 pub use axis::Axis;
 pub use bars::{Bar, BarChart};
 pub use series::{Point, Series};
-pub use stripes::{Span, Stripes};
+pub use stripes::{Stripe, Stripes};
 pub(crate) use svg::stylesheet;
 pub use xy::{Chart, Reference};
 

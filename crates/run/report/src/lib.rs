@@ -40,7 +40,7 @@ mod text;
 mod write;
 
 pub use chart::{
-    Axis, Bar, BarChart, Chart, Graphic, Point, Reference, Series, Size, Span, Stripes,
+    Axis, Bar, BarChart, Chart, Graphic, Point, Reference, Series, Size, Stripe, Stripes,
 };
 pub use page::stylesheet;
 pub use report::{Block, Report, Section};

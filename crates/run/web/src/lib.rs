@@ -30,6 +30,7 @@ pub use clock::{Accelerated, ByHand, Clock};
 pub use error::WebError;
 pub use habits::Habits;
 pub use server::{
-    Connection, Counters, HostCounters, Limits, Logged, Names, RequestLog, Server, ServerOptions,
+    Connection, Counters, HostCounters, Limits, LoggedRequest, Names, RequestLog, Server,
+    ServerOptions,
 };
-pub use site::{Asked, Reply, Served, Site, over_http};
+pub use site::{PageRequest, Reply, Served, Site, over_http};

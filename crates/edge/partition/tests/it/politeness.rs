@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::Span;
 use tidewatch_partition::{Clock, Ended, Stop};
-use tidewatch_web::{Habits, Logged, Served, Server};
+use tidewatch_web::{Habits, LoggedRequest, Served, Server};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
@@ -94,7 +94,7 @@ fn judge(server: &Server) -> Faults {
     for (host, most) in log.most_connections().into_iter().enumerate().filter(|(_, n)| *n > 1) {
         faults.found.push(format!("host {host} saw {most} connections at once"));
     }
-    let mut by_host: BTreeMap<u32, Vec<Logged>> = BTreeMap::new();
+    let mut by_host: BTreeMap<u32, Vec<LoggedRequest>> = BTreeMap::new();
     for request in log.requests() {
         faults.requests += 1;
         let host = request.host.expect("only hosts that are served are asked for");
@@ -108,7 +108,7 @@ fn judge(server: &Server) -> Faults {
 }
 
 impl Faults {
-    fn judge_host(&mut self, server: &Server, host: u32, requests: &[Logged]) {
+    fn judge_host(&mut self, server: &Server, host: u32, requests: &[LoggedRequest]) {
         // What robots.txt said last: nothing yet, something, or 5xx.
         let (mut may_fetch, mut delay) = (false, Duration::ZERO);
         for (at, request) in requests.iter().enumerate() {
@@ -132,7 +132,7 @@ impl Faults {
         }
     }
 
-    fn judge_gap(&mut self, before: &Logged, after: &Logged, delay: Duration) {
+    fn judge_gap(&mut self, before: &LoggedRequest, after: &LoggedRequest, delay: Duration) {
         self.gaps += 1;
         let took = before.ended.saturating_sub(before.began);
         let wait = Duration::from_secs(before.retry_after_s.unwrap_or(0));

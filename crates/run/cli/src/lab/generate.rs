@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use tidewatch_lab::generate::kinds::{self, KINDS, Options};
+use tidewatch_lab::generate::kinds::{self, GeneratorOptions, KINDS};
 use tidewatch_trace::Format;
 
 use crate::{output, progress};
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("there is no generator '{}'; the kinds are {}", args.kind, known.join(", "));
     };
     let busy = progress::spinner("generating");
-    let options = Options { seed: args.seed, scale: args.scale };
+    let options = GeneratorOptions { seed: args.seed, scale: args.scale };
     let generated = (kind.make)(&options).context("cannot generate")?;
     busy.set_message("writing");
     let write = if args.overwrite { tidewatch_trace::replace } else { tidewatch_trace::write };

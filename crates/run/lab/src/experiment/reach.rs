@@ -10,7 +10,7 @@ use super::Setup;
 use crate::generate::echo::{self, EchoConfig};
 use crate::import::{ImportArgs, Importer};
 use crate::reach::{
-    Cover, DAYS, Interest, greedy_cover, interest, is_ephemeral, k_means, new_pages,
+    Cover, DAYS, InterestVector, greedy_cover, interest, is_ephemeral, k_means, new_pages,
 };
 use crate::{LabError, World};
 
@@ -122,7 +122,7 @@ fn curve(cover: &Cover, hosts: f64) -> Vec<(f64, f64)> {
 }
 
 fn interest_part(world: &World, seed: u64, section: &mut Section) {
-    let vectors: Vec<Interest> = interest(world).into_iter().map(|row| row.1).collect();
+    let vectors: Vec<InterestVector> = interest(world).into_iter().map(|row| row.1).collect();
     if vectors.is_empty() {
         section.paragraph(
             "The trace follows the clicks of no page for fourteen days, so interest is not clustered.",

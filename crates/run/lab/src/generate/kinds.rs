@@ -2,12 +2,12 @@
 
 use tidewatch_report::{Cell, Column, Table};
 
-use super::shared::BadConfig;
+use super::shared::BadSetting;
 use super::{Generated, echo, graph, longevity, mixed, renewal};
 
 /// Settings from the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct GeneratorOptions {
     /// Seed of all random numbers.
     pub seed: u64,
     /// Size of the web, as a multiple of the published setting.
@@ -16,18 +16,18 @@ pub struct Options {
 
 /// A generator and its name.
 #[derive(Clone, Copy)]
-pub struct Kind {
+pub struct Generator {
     /// Its name.
     pub name: &'static str,
     /// What it makes, in one line.
     pub about: &'static str,
     /// Generates the web.
-    pub make: fn(&Options) -> Result<Generated, BadConfig>,
+    pub make: fn(&GeneratorOptions) -> Result<Generated, BadSetting>,
 }
 
 /// Every generator.
-pub const KINDS: &[Kind] = &[
-    Kind {
+pub const KINDS: &[Generator] = &[
+    Generator {
         name: "echo",
         about: "sources and short-lived new pages, as in ECHO's data",
         make: |options| {
@@ -35,7 +35,7 @@ pub const KINDS: &[Kind] = &[
             config.check().map(|()| echo::generate(&config, options.seed))
         },
     },
-    Kind {
+    Generator {
         name: "longevity",
         about: "pages of static, churning and scrolling regions, like high-quality pages",
         make: |options| {
@@ -43,7 +43,7 @@ pub const KINDS: &[Kind] = &[
             config.check().map(|()| longevity::generate(&config, options.seed))
         },
     },
-    Kind {
+    Generator {
         name: "longevity-random",
         about: "pages of static, churning and scrolling regions, like a random sample",
         make: |options| {
@@ -51,7 +51,7 @@ pub const KINDS: &[Kind] = &[
             config.check().map(|()| longevity::generate(&config, options.seed))
         },
     },
-    Kind {
+    Generator {
         name: "renewal",
         about: "pages that change by Poisson, Weibull, Pareto and quasi-deterministic laws",
         make: |options| {
@@ -59,7 +59,7 @@ pub const KINDS: &[Kind] = &[
             config.check().map(|()| renewal::generate(&config, options.seed))
         },
     },
-    Kind {
+    Generator {
         name: "graph",
         about: "a growing link graph whose clicks go to very few pages",
         make: |options| {
@@ -67,7 +67,7 @@ pub const KINDS: &[Kind] = &[
             config.check().map(|()| graph::generate(&config, options.seed))
         },
     },
-    Kind {
+    Generator {
         name: "graph-wikipedia",
         about: "a growing link graph whose clicks are spread, like an encyclopedia's",
         make: |options| {
@@ -75,7 +75,7 @@ pub const KINDS: &[Kind] = &[
             config.check().map(|()| graph::generate(&config, options.seed))
         },
     },
-    Kind {
+    Generator {
         name: "mixed",
         about: "echo, renewal, longevity and graph merged into one web",
         make: |options| {
@@ -86,7 +86,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 /// The generator of that name.
-pub fn find(name: &str) -> Option<&'static Kind> {
+pub fn find(name: &str) -> Option<&'static Generator> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 

@@ -29,8 +29,8 @@ use tidewatch_trace::{Count, Trace};
 
 use super::echo::{self, EchoConfig, readers_rhythm};
 use super::merge::{Part, merge};
-use super::renewal::{Order, Weights};
-use super::shared::{BadConfig, Checker, scaled, shape};
+use super::renewal::{RankOrder, Weights};
+use super::shared::{BadSetting, Checker, scaled, shape};
 use super::{Fact, Generated, graph, longevity, renewal};
 
 /// Settings of the mixed web. Durations of the parts are set to `duration`.
@@ -75,7 +75,7 @@ impl Default for MixedConfig {
             renewal: renewal::Config {
                 pages: 5_000,
                 hosts: 250,
-                weights: Weights::Zipf { exponent: 0.8, order: Order::Random },
+                weights: Weights::Zipf { exponent: 0.8, order: RankOrder::Random },
                 ..renewal::Config::default()
             },
             longevity: longevity::Config {
@@ -96,7 +96,7 @@ impl Default for MixedConfig {
 
 impl MixedConfig {
     /// Refuses the first invalid setting.
-    pub fn check(&self) -> Result<(), BadConfig> {
+    pub fn check(&self) -> Result<(), BadSetting> {
         let check = Checker("mixed");
         check.positive("scale", self.scale)?;
         check.span("duration", self.duration)?;

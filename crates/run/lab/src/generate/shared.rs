@@ -16,7 +16,7 @@ pub(super) const MOST_ITEMS: f64 = 1e9;
 /// A setting outside its domain.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("cannot generate a {generator} web: {setting} is {value}, must be {wanted}")]
-pub struct BadConfig {
+pub struct BadSetting {
     /// The generator.
     pub generator: &'static str,
     /// The setting's name.
@@ -37,34 +37,34 @@ impl Checker {
         setting: &'static str,
         value: f64,
         wanted: &'static str,
-    ) -> Result<(), BadConfig> {
-        if ok { Ok(()) } else { Err(BadConfig { generator: self.0, setting, value, wanted }) }
+    ) -> Result<(), BadSetting> {
+        if ok { Ok(()) } else { Err(BadSetting { generator: self.0, setting, value, wanted }) }
     }
 
     /// From 1 to [`MOST_ITEMS`].
-    pub(super) fn count(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
+    pub(super) fn count(&self, setting: &'static str, value: f64) -> Result<(), BadSetting> {
         self.need((1.0..=MOST_ITEMS).contains(&value), setting, value, "a number from 1 to 10⁹")
     }
 
     /// A probability or share.
-    pub(super) fn share(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
+    pub(super) fn share(&self, setting: &'static str, value: f64) -> Result<(), BadSetting> {
         self.need((0.0..=1.0).contains(&value), setting, value, "a number from 0 to 1")
     }
 
     /// Finite and above zero.
-    pub(super) fn positive(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
+    pub(super) fn positive(&self, setting: &'static str, value: f64) -> Result<(), BadSetting> {
         let ok = value.is_finite() && value > 0.0;
         self.need(ok, setting, value, "a finite number above 0")
     }
 
     /// Finite and not below zero.
-    pub(super) fn not_negative(&self, setting: &'static str, value: f64) -> Result<(), BadConfig> {
+    pub(super) fn not_negative(&self, setting: &'static str, value: f64) -> Result<(), BadSetting> {
         let ok = value.is_finite() && value >= 0.0;
         self.need(ok, setting, value, "a finite number not below 0")
     }
 
     /// A finite span above zero.
-    pub(super) fn span(&self, setting: &'static str, value: Span) -> Result<(), BadConfig> {
+    pub(super) fn span(&self, setting: &'static str, value: Span) -> Result<(), BadSetting> {
         self.positive(setting, value.seconds())
     }
 }

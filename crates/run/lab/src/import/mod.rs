@@ -187,12 +187,12 @@ pub struct Imported {
     /// Origin and invented parts, one sentence each.
     pub notes: Vec<String>,
     /// Counts of the import.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<ImportCount>,
 }
 
 /// A count of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact {
+pub struct ImportCount {
     /// What was counted.
     pub what: &'static str,
     /// How many.
@@ -251,7 +251,7 @@ impl Importer {
 struct Draft {
     trace: Trace,
     notes: Vec<String>,
-    facts: Vec<Fact>,
+    facts: Vec<ImportCount>,
 }
 
 impl Draft {
@@ -261,7 +261,7 @@ impl Draft {
 
     fn fact(&mut self, what: &'static str, count: impl TryInto<u64>) {
         // Counts of things in memory fit.
-        self.facts.push(Fact { what, count: count.try_into().unwrap_or(u64::MAX) });
+        self.facts.push(ImportCount { what, count: count.try_into().unwrap_or(u64::MAX) });
     }
 
     /// Names the trace after its window.

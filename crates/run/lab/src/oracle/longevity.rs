@@ -15,7 +15,7 @@ use tidewatch_science::law::{LossCurve, Poisson};
 use super::Timed;
 use super::met::{Met, Upcoming};
 use crate::engine::contents::Contents;
-use crate::snapshots::{MOST_SNAPSHOTS, Seen, SnapshotWorth};
+use crate::snapshots::{MOST_SNAPSHOTS, PageSnapshots, SnapshotWorth};
 use crate::world::World;
 
 /// What is known of pages beforehand.
@@ -76,7 +76,8 @@ impl KnownLongevity {
                 Knowledge::Changing => Periods::Even,
                 Knowledge::Rates => Periods::Poisson(Poisson::new(f64::from(changes) / life).ok()?),
                 Knowledge::Divergence => {
-                    let worth = SnapshotWorth::of(&Seen::of(world, page, count, spacing), spacing);
+                    let worth =
+                        SnapshotWorth::of(&PageSnapshots::of(world, page, count, spacing), spacing);
                     (!worth.is_static()).then_some(Periods::Snapshots(worth))?
                 }
             };

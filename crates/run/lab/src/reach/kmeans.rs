@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use tidewatch_math::rng::Draws;
 
-use super::{DAYS, Interest};
+use super::{DAYS, InterestVector};
 
 /// Most iterations of Lloyd's algorithm; it converges long before.
 const MOST_ITERATIONS: usize = 100;
@@ -16,7 +16,7 @@ const CHUNK: usize = 4096;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clusters {
     /// Means of the clusters, the largest cluster first.
-    pub centroids: Vec<Interest>,
+    pub centroids: Vec<InterestVector>,
     /// Vectors in each.
     pub sizes: Vec<usize>,
     /// Sum of squared distances to the centroids.
@@ -24,7 +24,7 @@ pub struct Clusters {
 }
 
 /// At most `k` clusters by squared distance; fewer if there are fewer vectors.
-pub fn k_means(vectors: &[Interest], k: usize, seed: u64) -> Clusters {
+pub fn k_means(vectors: &[InterestVector], k: usize, seed: u64) -> Clusters {
     let best = (0..STARTS).map(|start| once(vectors, k, &mut Draws::of(seed, "k-means", start)));
     let best = best.min_by(|a, b| a.spread.total_cmp(&b.spread));
     let mut best =
@@ -36,7 +36,7 @@ pub fn k_means(vectors: &[Interest], k: usize, seed: u64) -> Clusters {
     best
 }
 
-fn once(vectors: &[Interest], k: usize, draws: &mut Draws) -> Clusters {
+fn once(vectors: &[InterestVector], k: usize, draws: &mut Draws) -> Clusters {
     let mut centroids = spread_out(vectors, k, draws);
     let mut before = f64::INFINITY;
     for _ in 0..MOST_ITERATIONS {
@@ -57,7 +57,7 @@ fn once(vectors: &[Interest], k: usize, draws: &mut Draws) -> Clusters {
 }
 
 /// The first centroid is random; each next one is drawn in proportion to its squared distance.
-fn spread_out(vectors: &[Interest], k: usize, draws: &mut Draws) -> Vec<Interest> {
+fn spread_out(vectors: &[InterestVector], k: usize, draws: &mut Draws) -> Vec<InterestVector> {
     let mut centroids = Vec::new();
     let mut away = vec![f64::INFINITY; vectors.len()];
     while centroids.len() < k.min(vectors.len()) {
@@ -86,7 +86,7 @@ struct Sums {
     spread: f64,
 }
 
-fn assign(vectors: &[Interest], centroids: &[Interest]) -> Sums {
+fn assign(vectors: &[InterestVector], centroids: &[InterestVector]) -> Sums {
     let empty = || Sums { clusters: vec![([0.0; DAYS], 0); centroids.len()], spread: 0.0 };
     let parts: Vec<Sums> = vectors
         .par_chunks(CHUNK)
@@ -113,7 +113,7 @@ fn assign(vectors: &[Interest], centroids: &[Interest]) -> Sums {
     })
 }
 
-fn distance(a: &Interest, b: &Interest) -> f64 {
+fn distance(a: &InterestVector, b: &InterestVector) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
@@ -121,7 +121,7 @@ fn distance(a: &Interest, b: &Interest) -> f64 {
 mod tests {
     use super::*;
 
-    fn at(day: usize, noise: f64) -> Interest {
+    fn at(day: usize, noise: f64) -> InterestVector {
         let mut vector = [noise; DAYS];
         vector[day] = 1.0;
         vector

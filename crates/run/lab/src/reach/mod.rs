@@ -16,7 +16,7 @@ use crate::World;
 pub const DAYS: usize = 14;
 
 /// A page's clicks by day of its life, scaled so that the largest is 1.
-pub type Interest = [f64; DAYS];
+pub type InterestVector = [f64; DAYS];
 
 /// New pages: born after the start, and not sources.
 pub fn new_pages(world: &World) -> impl Iterator<Item = u32> + '_ {
@@ -29,7 +29,7 @@ pub fn new_pages(world: &World) -> impl Iterator<Item = u32> + '_ {
 
 /// Page and interest vector of every clicked new page whose first fourteen days lie within the clicks
 /// of the trace.
-pub fn interest(world: &World) -> Vec<(u32, Interest)> {
+pub fn interest(world: &World) -> Vec<(u32, InterestVector)> {
     let told_until = world.clicks_by_time(0).last().map_or(Time::ZERO, |click| click.at);
     let is_whole = |page: &u32| {
         let born = world.trace().pages[*page as usize].born;
@@ -41,7 +41,7 @@ pub fn interest(world: &World) -> Vec<(u32, Interest)> {
         .collect()
 }
 
-fn of_page(world: &World, page: u32) -> Option<Interest> {
+fn of_page(world: &World, page: u32) -> Option<InterestVector> {
     let born = world.trace().pages[page as usize].born;
     let mut days = [0.0; DAYS];
     for click in world.clicks_of(page) {
@@ -55,7 +55,7 @@ fn of_page(world: &World, page: u32) -> Option<Interest> {
 }
 
 /// Whether a centroid is ephemeral: the second week has less than half the interest of the first.
-pub fn is_ephemeral(centroid: &Interest) -> bool {
+pub fn is_ephemeral(centroid: &InterestVector) -> bool {
     let (first, second) = centroid.split_at(DAYS / 2);
     second.iter().sum::<f64>() < 0.5 * first.iter().sum::<f64>()
 }

@@ -27,7 +27,7 @@ const NAMES_PART: f64 = 0.3;
 
 /// A stretch of a row in one tone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Span {
+pub struct Stripe {
     /// Where it starts.
     pub from: f64,
     /// Where it ends.
@@ -43,7 +43,7 @@ pub struct Stripes {
     pub(super) caption: Option<String>,
     axis: Axis,
     tones: Vec<String>,
-    rows: Vec<(String, Vec<Span>)>,
+    rows: Vec<(String, Vec<Stripe>)>,
 }
 
 impl Stripes {
@@ -63,21 +63,21 @@ impl Stripes {
     }
 
     /// The picture with one more row.
-    pub fn row(mut self, name: impl Into<String>, spans: impl IntoIterator<Item = Span>) -> Self {
+    pub fn row(mut self, name: impl Into<String>, spans: impl IntoIterator<Item = Stripe>) -> Self {
         self.push(name, spans);
         self
     }
 
     /// Adds a row.
-    pub fn push(&mut self, name: impl Into<String>, spans: impl IntoIterator<Item = Span>) {
+    pub fn push(&mut self, name: impl Into<String>, spans: impl IntoIterator<Item = Stripe>) {
         self.rows.push((name.into(), spans.into_iter().collect()));
     }
 
-    fn drawn(&self) -> &[(String, Vec<Span>)] {
+    fn drawn(&self) -> &[(String, Vec<Stripe>)] {
         &self.rows[..self.rows.len().min(MOST_ROWS)]
     }
 
-    fn draws(&self, span: &Span) -> bool {
+    fn draws(&self, span: &Stripe) -> bool {
         self.axis.draws(span.from) && self.axis.draws(span.to) && span.from <= span.to
     }
 
@@ -187,7 +187,7 @@ impl Stripes {
     }
 
     pub(super) fn data_table(&self) -> Table {
-        let spans: Vec<(&str, &Span)> = self
+        let spans: Vec<(&str, &Stripe)> = self
             .rows
             .iter()
             .flat_map(|(name, spans)| spans.iter().map(move |span| (name.as_str(), span)))

@@ -2,7 +2,7 @@
 
 use tidewatch_report::{
     Axis, Bar, BarChart, Cell, Chart, Column, Graphic, Point, Reference, Report, Series, Size,
-    Span, Stripes, Table,
+    Stripe, Stripes, Table,
 };
 
 /// One element a line, so that a change of a golden file can be read.
@@ -91,8 +91,11 @@ fn bar_chart() {
 fn stripes() {
     let picture = Stripes::new("Page", Axis::seconds("time"))
         .tones(["present", "seen"])
-        .row("a", [Span { from: 0.0, to: 50.0, tone: 0 }, Span { from: 10.0, to: 50.0, tone: 1 }])
-        .row("b", [Span { from: 50.0, to: f64::NAN, tone: 0 }]);
+        .row(
+            "a",
+            [Stripe { from: 0.0, to: 50.0, tone: 0 }, Stripe { from: 10.0, to: 50.0, tone: 1 }],
+        )
+        .row("b", [Stripe { from: 50.0, to: f64::NAN, tone: 0 }]);
     insta::assert_snapshot!(lines(&Graphic::from(picture).to_markup().into_string()));
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tidewatch_report::{
     Axis, Bar, BarChart, Cell, Chart, Column, Graphic, Point, Reference, Report, Series, Size,
-    Span, Stripes, Table,
+    Stripe, Stripes, Table,
 };
 
 const ATTACKS: [&str; 6] = [
@@ -30,8 +30,9 @@ fn everywhere(text: &str) -> Report {
     let lines = Chart::new(text, axis(), axis()).series(Series::line(text, points()));
     let bars =
         BarChart::new(text, axis()).caption(text).groups([text, text]).category(text, [1.0, 2.0]);
-    let stripes =
-        Stripes::new(text, axis()).tones([text]).row(text, [Span { from: 0.0, to: 1.0, tone: 0 }]);
+    let stripes = Stripes::new(text, axis())
+        .tones([text])
+        .row(text, [Stripe { from: 0.0, to: 1.0, tone: 0 }]);
     Report::new(text).lead(text).fact(text, text).section(text, |s| {
         s.paragraph(text)
             .note(text)
@@ -192,7 +193,7 @@ proptest! {
         let mut stripes = Stripes::new("t", axis);
         for &(a, b, c) in &values {
             bars.push("name", [Bar::plus_minus(a, b), Bar::new(c)]);
-            stripes.push("name", [Span { from: a, to: b, tone: 9 }]);
+            stripes.push("name", [Stripe { from: a, to: b, tone: 9 }]);
         }
         for size in [Size::WIDE, Size::NARROW] {
             assert_sound(&bars.to_svg(size), size);

@@ -16,9 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{sleep, timeout};
 
 use super::Shared;
-use super::log::Logged;
+use super::log::LoggedRequest;
 use super::socket::Watched;
-use crate::site::{Asked, Reply};
+use crate::site::{PageRequest, Reply};
 
 /// Serves one connection until it ends, idles too long or the server stops.
 pub(super) async fn serve(
@@ -70,7 +70,7 @@ async fn answer(
     }
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let now = shared.clock.now();
-    let asked = Asked {
+    let asked = PageRequest {
         method: request.method().as_str(),
         host: name.as_deref(),
         path,
@@ -80,7 +80,7 @@ async fn answer(
     let is_misdirected = name.is_some() && host.is_none();
     let reply =
         if is_misdirected { shared.site.misdirected(now) } else { shared.site.reply(&asked, now) };
-    arrival.finish(|began, ended| Logged {
+    arrival.finish(|began, ended| LoggedRequest {
         connection,
         at: now,
         began,

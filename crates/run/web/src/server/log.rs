@@ -13,7 +13,7 @@ use crate::site::Served;
 
 /// One request and its reply.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Logged {
+pub struct LoggedRequest {
     /// Its connection.
     pub connection: u64,
     /// Time of the web when it was answered.
@@ -99,7 +99,7 @@ pub struct RequestLog {
 
 #[derive(Debug, Default)]
 struct Inner {
-    requests: Vec<Logged>,
+    requests: Vec<LoggedRequest>,
     connections: Vec<Connection>,
     counters: Counters,
     hosts: Vec<HostCounters>,
@@ -128,7 +128,7 @@ impl RequestLog {
     }
 
     /// All requests so far, in the order in which they were answered.
-    pub fn requests(&self) -> Vec<Logged> {
+    pub fn requests(&self) -> Vec<LoggedRequest> {
         self.lock().requests.clone()
     }
 
@@ -220,7 +220,7 @@ pub(super) struct Arrival<'l> {
 }
 
 impl Arrival<'_> {
-    pub(super) fn finish(self, entry: impl FnOnce(Duration, Duration) -> Logged) {
+    pub(super) fn finish(self, entry: impl FnOnce(Duration, Duration) -> LoggedRequest) {
         let mut inner = self.log.lock();
         let entry = entry(self.began, self.log.began.elapsed());
         inner.counters.requests += 1;

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::error::WebError;
 use crate::site::Site;
 pub use bind::Names;
-pub use log::{Connection, Counters, HostCounters, Logged, RequestLog};
+pub use log::{Connection, Counters, HostCounters, LoggedRequest, RequestLog};
 
 /// Pause of an accept loop when the system has no socket left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);

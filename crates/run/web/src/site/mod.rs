@@ -18,7 +18,7 @@ use crate::error::WebError;
 use crate::habits::{Habits, HostHabits};
 use index::Index;
 pub use index::over_http;
-pub use reply::{Asked, Reply, Served};
+pub use reply::{PageRequest, Reply, Served};
 
 /// Start of `Date` if the trace has none: 2026-01-01T00:00:00Z.
 const DEFAULT_START: Date = Date(1_767_225_600);
@@ -98,7 +98,7 @@ impl Site {
     }
 
     /// The reply to `asked` at `now`.
-    pub fn reply(&self, asked: &Asked<'_>, now: Time) -> Reply {
+    pub fn reply(&self, asked: &PageRequest<'_>, now: Time) -> Reply {
         let Some(name) = asked.host else {
             return self.dated(Reply::error(400, "A request must name a host."), now);
         };
@@ -120,7 +120,7 @@ impl Site {
         self.dated(Reply::misdirected(), now)
     }
 
-    fn find(&self, host: u32, asked: &Asked<'_>, now: Time) -> Reply {
+    fn find(&self, host: u32, asked: &PageRequest<'_>, now: Time) -> Reply {
         if let Some(page) = self.page(host, asked.path) {
             return self.page_reply(page, asked, now);
         }

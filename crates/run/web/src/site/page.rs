@@ -7,7 +7,7 @@ use tidewatch_core::Time;
 use tidewatch_trace::{Link, Version};
 
 use super::reply::push_escaped;
-use super::{Asked, Reply, Served, Site, files, redirect};
+use super::{PageRequest, Reply, Served, Site, files, redirect};
 use crate::date::Date;
 use crate::text;
 
@@ -43,7 +43,7 @@ impl Site {
         state
     }
 
-    pub(super) fn page_reply(&self, page: u32, asked: &Asked<'_>, now: Time) -> Reply {
+    pub(super) fn page_reply(&self, page: u32, asked: &PageRequest<'_>, now: Time) -> Reply {
         if !self.is_there(page, now) {
             return self.absent(page, now);
         }
@@ -165,7 +165,7 @@ impl Site {
 }
 
 /// Whether the client's copy is still valid (RFC 9110 §13.2.2: an entity tag takes precedence).
-fn is_unmodified(asked: &Asked<'_>, etag: &str, modified: Date) -> bool {
+fn is_unmodified(asked: &PageRequest<'_>, etag: &str, modified: Date) -> bool {
     if let Some(tags) = asked.if_none_match {
         let is_own = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
         return tags.split(',').any(|tag| is_own(tag.trim()));

@@ -5,7 +5,7 @@ use tidewatch_core::Span;
 
 /// The relevant part of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct PageRequest<'a> {
     /// `GET`, `HEAD`, ….
     pub method: &'a str,
     /// The host's name without its port; `None` if none was given.
@@ -18,10 +18,10 @@ pub struct Asked<'a> {
     pub if_modified_since: Option<&'a str>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PageRequest<'a> {
     /// A plain `GET`.
     pub fn get(host: &'a str, path: &'a str) -> Self {
-        Asked {
+        PageRequest {
             method: "GET",
             host: Some(host),
             path,

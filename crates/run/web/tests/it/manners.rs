@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tidewatch_core::Rate;
-use tidewatch_web::{Asked, Habits, Reply, Served, Site};
+use tidewatch_web::{Habits, PageRequest, Reply, Served, Site};
 
 use crate::worlds::{at, many};
 
@@ -19,7 +19,7 @@ fn name(host: u32) -> String {
 }
 
 fn get(site: &Site, host: u32, path: &str) -> Reply {
-    site.reply(&Asked::get(&name(host), path), at(0))
+    site.reply(&PageRequest::get(&name(host), path), at(0))
 }
 
 fn text(reply: &Reply) -> &str {
@@ -66,7 +66,7 @@ fn follow(site: &Site, from: &str) -> Option<(Reply, usize)> {
     for step in 0..6 {
         let rest = url.strip_prefix("http://").unwrap();
         let (host, path) = rest.split_at(rest.find('/').unwrap());
-        let reply = site.reply(&Asked::get(host, path), at(0));
+        let reply = site.reply(&PageRequest::get(host, path), at(0));
         if !matches!(reply.status, 301 | 302) {
             return Some((reply, step));
         }
@@ -122,11 +122,11 @@ fn hosts_break_down_and_come_back() {
     let (mut down, mut up) = (0, 0);
     for number in 0..48 {
         let now = at(number * period + 100);
-        let reply = site.reply(&Asked::get("h0.example", "/"), now);
+        let reply = site.reply(&PageRequest::get("h0.example", "/"), now);
         if reply.status == 503 {
             down += 1;
             assert_eq!(reply.get("retry-after"), Some((period - 100).to_string().as_str()));
-            let robots = site.reply(&Asked::get("h0.example", "/robots.txt"), now);
+            let robots = site.reply(&PageRequest::get("h0.example", "/robots.txt"), now);
             assert_eq!(robots.status, 503, "the whole host is down");
         } else {
             up += 1;

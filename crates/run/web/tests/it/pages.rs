@@ -1,7 +1,7 @@
 //! What URLs show at which time, asked of the site directly.
 
 use tidewatch_trace::Trace;
-use tidewatch_web::{Asked, Habits, Served, Site, WebError};
+use tidewatch_web::{Habits, PageRequest, Served, Site, WebError};
 
 use crate::worlds::{at, many, page, two_hosts};
 
@@ -10,7 +10,7 @@ fn site() -> Site {
 }
 
 fn body(site: &Site, host: &str, path: &str, seconds: u64) -> String {
-    let reply = site.reply(&Asked::get(host, path), at(seconds));
+    let reply = site.reply(&PageRequest::get(host, path), at(seconds));
     assert_eq!(reply.status, 200, "{host}{path} at {seconds}");
     String::from_utf8(reply.body.to_vec()).unwrap()
 }
@@ -67,7 +67,7 @@ fn validators_move_exactly_when_the_bytes_do() {
         [("news.example", "/"), ("news.example", "/a"), ("wiki.example", "/w?p=3&q=4")]
     {
         let replies: Vec<_> =
-            (0..100).map(|t| site.reply(&Asked::get(host, path), at(t))).collect();
+            (0..100).map(|t| site.reply(&PageRequest::get(host, path), at(t))).collect();
         for pair in replies.windows(2) {
             let same = pair[0].body == pair[1].body;
             assert_eq!(same, pair[0].get("etag") == pair[1].get("etag"));
@@ -79,12 +79,12 @@ fn validators_move_exactly_when_the_bytes_do() {
 #[test]
 fn a_client_with_the_current_copy_is_told_so() {
     let site = site();
-    let asked = Asked::get("news.example", "/a");
+    let asked = PageRequest::get("news.example", "/a");
     let full = site.reply(&asked, at(6));
     let (etag, modified) = (full.get("etag").unwrap(), full.get("last-modified").unwrap());
     assert_eq!(modified, "Sun, 01 Mar 2026 00:00:05 GMT");
-    let by_tag = Asked { if_none_match: Some(etag), ..asked };
-    let by_date = Asked { if_modified_since: Some(modified), ..asked };
+    let by_tag = PageRequest { if_none_match: Some(etag), ..asked };
+    let by_date = PageRequest { if_modified_since: Some(modified), ..asked };
     for conditional in [by_tag, by_date] {
         let same = site.reply(&conditional, at(14));
         assert_eq!((same.status, same.body.len()), (304, 0));
@@ -92,18 +92,19 @@ fn a_client_with_the_current_copy_is_told_so() {
         assert_eq!(site.reply(&conditional, at(15)).status, 200);
     }
     let weak = format!("\"other\", W/{etag}");
-    assert_eq!(site.reply(&Asked { if_none_match: Some(&weak), ..asked }, at(6)).status, 304);
+    assert_eq!(site.reply(&PageRequest { if_none_match: Some(&weak), ..asked }, at(6)).status, 304);
     // A tag that does not match decides, whatever the date says.
-    let both = Asked { if_none_match: Some("\"x\""), ..by_date };
+    let both = PageRequest { if_none_match: Some("\"x\""), ..by_date };
     assert_eq!(site.reply(&both, at(14)).status, 200);
-    let nonsense = Asked { if_modified_since: Some("yesterday"), ..asked };
+    let nonsense = PageRequest { if_modified_since: Some("yesterday"), ..asked };
     assert_eq!(site.reply(&nonsense, at(14)).status, 200);
 }
 
 #[test]
 fn pages_are_absent_before_birth_and_after_death() {
     let site = site();
-    let status = |site: &Site, path, t| site.reply(&Asked::get("news.example", path), at(t)).status;
+    let status =
+        |site: &Site, path, t| site.reply(&PageRequest::get("news.example", path), at(t)).status;
     assert_eq!(status(&site, "/b?x=1&y=2", 19), 404);
     assert_eq!(status(&site, "/b?x=1&y=2", 20), 200);
     assert_eq!(status(&site, "/b", 20), 404);
@@ -135,11 +136,13 @@ fn sitemap_and_feed_name_what_is_there() {
 #[test]
 fn head_has_the_length_and_no_body() {
     let site = site();
-    let get = site.reply(&Asked::get("news.example", "/a"), at(0));
-    let head = site.reply(&Asked { method: "HEAD", ..Asked::get("news.example", "/a") }, at(0));
+    let get = site.reply(&PageRequest::get("news.example", "/a"), at(0));
+    let head = site
+        .reply(&PageRequest { method: "HEAD", ..PageRequest::get("news.example", "/a") }, at(0));
     assert_eq!(head.body.len(), 0);
     assert_eq!(head.get("content-length"), Some(get.body.len().to_string().as_str()));
-    let post = site.reply(&Asked { method: "POST", ..Asked::get("news.example", "/a") }, at(0));
+    let post = site
+        .reply(&PageRequest { method: "POST", ..PageRequest::get("news.example", "/a") }, at(0));
     assert_eq!((post.status, post.served), (405, Served::Nothing));
 }
 
@@ -150,7 +153,7 @@ fn the_same_seed_gives_the_same_web() {
     let all = |site: &Site| -> Vec<_> {
         let paths = ["/", "/a", "/robots.txt", "/private/members", "/sitemap.xml"];
         let asked = paths.iter().flat_map(|p| (0..200).map(move |t| (p, t)));
-        asked.map(|(p, t)| site.reply(&Asked::get("news.example", p), at(t))).collect()
+        asked.map(|(p, t)| site.reply(&PageRequest::get("news.example", p), at(t))).collect()
     };
     assert_eq!(all(&one), all(&two));
     assert_ne!(all(&one), all(&other));

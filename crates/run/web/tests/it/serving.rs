@@ -14,7 +14,7 @@ fn a_page_over_the_wire_is_what_the_site_says() {
     let web = Web::new(two_hosts(), 1, Habits::faultless());
     web.clock.set(at(12));
     let answer = web.get("news.example", "/");
-    let asked = tidewatch_web::Asked::get("news.example", "/");
+    let asked = tidewatch_web::PageRequest::get("news.example", "/");
     let reply = web.server.site().reply(&asked, at(12));
     assert_eq!((answer.status, answer.body.as_bytes()), (200, &reply.body[..]));
     assert_eq!(answer.header("date"), Some("Sun, 01 Mar 2026 00:00:12 GMT"));

@@ -12,7 +12,7 @@ use super::expected;
 use super::witness::{Spent, Witness};
 use crate::engine::{self, Measures, Settings, Start};
 use crate::experiment::{Setup, cell};
-use crate::generate::graph::{Config, generate_web};
+use crate::generate::graph::{self, generate_web};
 use crate::words::{Question, Words};
 use crate::{LabError, World, policies};
 
@@ -124,7 +124,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
 
 /// The web with PageRank as weights; and the same without clicks, for the oracle.
 fn worlds(setup: &Setup<'_>, seed: u64) -> Result<[World; 2], LabError> {
-    let config = Config { scale: setup.scale * 0.5, ..Config::web_crawl() };
+    let config = graph::Config { scale: setup.scale * 0.5, ..graph::Config::web_crawl() };
     config.check()?;
     let web = generate_web(&config, seed);
     let mut trace = web.generated.trace;

@@ -162,7 +162,7 @@ fn verdict(asked: &[Answers]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::graph::{Config, generate_web};
+    use crate::generate::graph::{self, generate_web};
 
     /// Ten groups: true expectations are off by more once in 14,000 such tests.
     const OFF: f64 = 4.5;
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn expectations_come_true() {
-        let config = Config { scale: 0.1, ..Config::wikipedia() };
+        let config = graph::Config { scale: 0.1, ..graph::Config::wikipedia() };
         let world = World::new(generate_web(&config, 5).generated.trace).unwrap();
         for (name, ask) in ORDERS {
             let groups = ask(&world, 5).unwrap();

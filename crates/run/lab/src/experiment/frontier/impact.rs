@@ -12,7 +12,7 @@ use super::setting::{Kind, Setting};
 use super::told::{self, Halves};
 use crate::LabError;
 use crate::experiment::{Setup, against, cell, signed};
-use crate::generate::graph::Config;
+use crate::generate::graph;
 
 /// Shares of the frontier that are chosen.
 const SHARES: [f64; 4] = [0.01, 0.02, 0.05, 0.1];
@@ -22,7 +22,7 @@ const GROUPS: usize = 5;
 /// One of the paper's two corpora.
 struct Corpus {
     name: &'static str,
-    config: fn() -> Config,
+    config: fn() -> graph::Config,
     /// β and the shares on which ω is tuned, as in the paper.
     beta: f64,
     tuned_at: [f64; 2],
@@ -34,7 +34,7 @@ struct Corpus {
 const CORPORA: [Corpus; 2] = [
     Corpus {
         name: "encyclopedia",
-        config: Config::wikipedia,
+        config: graph::Config::wikipedia,
         beta: 1.0,
         tuned_at: [0.05, 0.1],
         judged_at: 3,
@@ -44,7 +44,7 @@ const CORPORA: [Corpus; 2] = [
     },
     Corpus {
         name: "skewed web",
-        config: Config::web_crawl,
+        config: graph::Config::web_crawl,
         beta: 0.0,
         tuned_at: [0.01, 0.02],
         judged_at: 1,
@@ -111,7 +111,7 @@ fn capital(name: &str) -> String {
 }
 
 fn one_web(setup: &Setup<'_>, corpus: &Corpus, seed: u64) -> Result<[Run; 2], LabError> {
-    let config = Config { scale: setup.scale, ..(corpus.config)() };
+    let config = graph::Config { scale: setup.scale, ..(corpus.config)() };
     let setting = Setting::generate(&config, seed)?;
     let [clicks, views] = Kind::BOTH.map(|kind| one_kind(&setting, corpus, kind, seed));
     Ok([clicks?, views?])

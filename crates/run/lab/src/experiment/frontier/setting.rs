@@ -7,7 +7,7 @@ use tidewatch_policy::frontier::Needs;
 use tidewatch_trace::{Count, Trace};
 
 use crate::LabError;
-use crate::generate::graph::{Config, GraphWeb, generate_web};
+use crate::generate::graph::{self, GraphWeb, generate_web};
 
 /// Share of the frontier used for tuning and training `[TTKN15, §5]`.
 const TRAINING: f64 = 0.65;
@@ -46,7 +46,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    pub(super) fn generate(config: &Config, seed: u64) -> Result<Self, LabError> {
+    pub(super) fn generate(config: &graph::Config, seed: u64) -> Result<Self, LabError> {
         config.check()?;
         let GraphWeb { generated, queries, .. } = generate_web(config, seed);
         let asked =

@@ -6,7 +6,7 @@ use tidewatch_math::stats::{ks_distance, ks_limit, sorted};
 use tidewatch_report::{Axis, Cell, Chart, Column, Report, Series, Table};
 
 use crate::experiment::Setup;
-use crate::generate::longevity::{Region, live};
+use crate::generate::longevity::{PageRegion, live};
 
 /// Updates a day, as in the paper's figure.
 const RATE: f64 = 0.25;
@@ -83,7 +83,7 @@ fn verdict(fits: &[(f64, f64)]) -> String {
 
 /// Lifetimes in days of fragments born after the start.
 fn lifetimes(items: u32, pages: usize, seed: u64) -> Vec<f64> {
-    let region = Region { rate: RATE / DAY, items, item_fragments: 1 };
+    let region = PageRegion { rate: RATE / DAY, items, item_fragments: 1 };
     let versions = live(&vec![vec![region]; pages], DAYS.0 * DAY, seed.wrapping_add(items.into()));
     let mut born = rustc_hash::FxHashMap::<u64, Time>::default();
     let mut lives = Vec::new();

@@ -19,7 +19,7 @@ use tidewatch_trace::{Trace, Versions};
 
 use super::Setup;
 use crate::engine::{self, Settings};
-use crate::generate::longevity::{self, Config};
+use crate::generate::longevity;
 use crate::import::{ImportArgs, Importer, Moment};
 use crate::{LabError, World, policies};
 
@@ -45,7 +45,7 @@ fn web(setup: &Setup<'_>, scale: f64) -> Result<Trace, LabError> {
     if let Some(folder) = setup.data {
         return recorded(folder);
     }
-    let config = Config { scale: setup.scale * scale, ..Config::default() };
+    let config = longevity::Config { scale: setup.scale * scale, ..longevity::Config::default() };
     config.check()?;
     Ok(longevity::generate(&config, setup.seed).trace)
 }

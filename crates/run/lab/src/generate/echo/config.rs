@@ -2,7 +2,7 @@
 
 use tidewatch_core::{Rate, Span};
 
-use crate::generate::shared::{BadConfig, Checker};
+use crate::generate::shared::{BadSetting, Checker};
 
 /// Settings of the echo web. The default is the data set of \[LOSS13\]; fields that the paper leaves
 /// open name the source of their default.
@@ -160,7 +160,7 @@ impl Default for EchoConfig {
 
 impl EchoConfig {
     /// Refuses the first invalid setting.
-    pub fn check(&self) -> Result<(), BadConfig> {
+    pub fn check(&self) -> Result<(), BadSetting> {
         let checker = Checker("echo");
         checker.positive("scale", self.scale)?;
         for (setting, count) in [
@@ -184,7 +184,7 @@ impl EchoConfig {
         checker.not_negative("aftermath", self.aftermath.seconds())
     }
 
-    fn check_shares(&self, checker: &Checker) -> Result<(), BadConfig> {
+    fn check_shares(&self, checker: &Checker) -> Result<(), BadSetting> {
         for (setting, share) in [
             ("clicked_share", self.clicked_share),
             ("weekend_publication", self.weekend_publication),
@@ -212,7 +212,7 @@ impl EchoConfig {
         Ok(())
     }
 
-    fn check_shapes(&self, checker: &Checker) -> Result<(), BadConfig> {
+    fn check_shapes(&self, checker: &Checker) -> Result<(), BadSetting> {
         for (setting, value) in [
             ("profit_per_second", self.profit_per_second),
             ("publication_swing", self.publication_swing),

@@ -19,7 +19,7 @@ mod links;
 mod population;
 mod words;
 
-pub use words::Query;
+pub use words::GraphQuery;
 
 use population::Population;
 use rayon::prelude::*;
@@ -28,7 +28,7 @@ use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_trace::{Page, Trace};
 
 use super::Generated;
-use super::shared::{BadConfig, Checker, instant, scaled, zipf};
+use super::shared::{BadSetting, Checker, instant, scaled, zipf};
 
 /// Settings of the graph web.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,7 +115,7 @@ pub struct GraphWeb {
     /// The web.
     pub generated: Generated,
     /// The queries of users.
-    pub queries: Vec<Query>,
+    pub queries: Vec<GraphQuery>,
     /// The topic of each page, as an anchor text would tell it.
     pub topics: Vec<u16>,
 }
@@ -183,7 +183,7 @@ impl Config {
     }
 
     /// Refuses the first invalid setting.
-    pub fn check(&self) -> Result<(), BadConfig> {
+    pub fn check(&self) -> Result<(), BadSetting> {
         let check = Checker("graph");
         check.positive("scale", self.scale)?;
         check.count("pages", self.pages as f64 * self.scale)?;
@@ -250,7 +250,7 @@ pub fn generate_web(config: &Config, seed: u64) -> GraphWeb {
     GraphWeb { generated: Generated { trace, facts }, queries, topics: who.topic }
 }
 
-fn pages(config: &Config, who: &Population, queries: &[Query], seed: u64) -> Vec<Page> {
+fn pages(config: &Config, who: &Population, queries: &[GraphQuery], seed: u64) -> Vec<Page> {
     let seeds = scaled(who.len(), config.seeds).min(who.roots.len());
     // Hosts are numbered by first page, so the first roots are the oldest.
     let last_seed = who.roots[seeds - 1];
@@ -298,7 +298,7 @@ fn standings(who: &Population) -> Vec<f64> {
 fn terms(
     config: &Config,
     who: &Population,
-    queries: &[Query],
+    queries: &[GraphQuery],
     page: usize,
     standing: f64,
     draws: &mut Draws,

@@ -28,7 +28,7 @@ const STRIDE: u64 = 618_033;
 
 /// A query of users.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Query {
+pub struct GraphQuery {
     /// Its words, separated by spaces. Paths of URLs contain such words.
     pub terms: String,
     /// Its share of all queries.
@@ -61,7 +61,7 @@ pub(super) fn pair(topic: u16, draws: &mut Draws) -> [String; 2] {
 }
 
 /// All queries: [`QUERIES`] of each topic, the most frequent first.
-pub(super) fn queries(topics: &ZipfRanks, count: u16, seed: u64) -> Vec<Query> {
+pub(super) fn queries(topics: &ZipfRanks, count: u16, seed: u64) -> Vec<GraphQuery> {
     let within = zipf(QUERIES, QUERY_EXPONENT);
     let mut all = Vec::with_capacity(usize::from(count) * QUERIES);
     for topic in 0..count {
@@ -70,7 +70,7 @@ pub(super) fn queries(topics: &ZipfRanks, count: u16, seed: u64) -> Vec<Query> {
             let terms = pair(topic, &mut draws).join(" ");
             let frequency =
                 topics.probability(u64::from(topic) + 1) * within.probability(rank as u64 + 1);
-            all.push(Query { terms, frequency, topic });
+            all.push(GraphQuery { terms, frequency, topic });
         }
     }
     all

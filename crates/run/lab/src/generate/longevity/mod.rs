@@ -16,7 +16,7 @@
 mod facts;
 mod region;
 
-pub use region::Region;
+pub use region::PageRegion;
 
 use rand_distr::{Beta, Distribution, LogNormal};
 use rayon::prelude::*;
@@ -26,7 +26,7 @@ use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_trace::{Change, Page, Trace, Versions};
 
 use super::Generated;
-use super::shared::{BadConfig, Checker, MOST_ITEMS, assign_hosts, instant, scaled};
+use super::shared::{BadSetting, Checker, MOST_ITEMS, assign_hosts, instant, scaled};
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 /// Fewest fragments of a page, so that it can have a static and a dynamic part.
@@ -136,7 +136,7 @@ impl Config {
     }
 
     /// Refuses the first invalid setting.
-    pub fn check(&self) -> Result<(), BadConfig> {
+    pub fn check(&self) -> Result<(), BadSetting> {
         let check = Checker("longevity");
         check.positive("scale", self.scale)?;
         check.count("pages", self.pages as f64 * self.scale)?;
@@ -167,11 +167,11 @@ impl Config {
     }
 
     /// The regions of a page.
-    fn regions(&self, draws: &mut Draws) -> Vec<Region> {
+    fn regions(&self, draws: &mut Draws) -> Vec<PageRegion> {
         let size = lognormal(self.median_fragments, self.size_spread, draws)
             .clamp(SMALLEST_PAGE, self.median_fragments.max(SMALLEST_PAGE) * LARGEST_PAGE);
         let size = size.round() as u32;
-        let calm = |fragments| Region { rate: 0.0, items: 1, item_fragments: fragments };
+        let calm = |fragments| PageRegion { rate: 0.0, items: 1, item_fragments: fragments };
         if draws.chance(self.static_pages) || self.dynamic_share <= 0.0 {
             return vec![calm(size)];
         }
@@ -191,16 +191,20 @@ impl Config {
     }
 
     /// A dynamic region of about `size` fragments.
-    fn region(&self, fragments: u32, draws: &mut Draws) -> Region {
+    fn region(&self, fragments: u32, draws: &mut Draws) -> PageRegion {
         if draws.chance(self.churn_regions) {
-            return Region { rate: self.churn.draw(draws), items: 1, item_fragments: fragments };
+            return PageRegion {
+                rate: self.churn.draw(draws),
+                items: 1,
+                item_fragments: fragments,
+            };
         }
         let beyond = u64::from(self.most_items) - 2;
         let items = if draws.chance(self.pairs) { 2 } else { 3 + draws.below(beyond) as u32 };
         // Each item has at least one fragment, so small regions have few items.
         let items = items.min(fragments.max(2));
         let item_fragments = (fragments / items).max(1);
-        Region { rate: self.scroll.draw(draws), items, item_fragments }
+        PageRegion { rate: self.scroll.draw(draws), items, item_fragments }
     }
 }
 
@@ -218,7 +222,7 @@ fn lognormal(median: f64, spread: f64, draws: &mut Draws) -> f64 {
 
 /// The true process of each page, recomputed from the same settings, for oracles and tests. Panics
 /// if [`Config::check`] fails.
-pub fn truth(config: &Config, seed: u64) -> Vec<Vec<Region>> {
+pub fn truth(config: &Config, seed: u64) -> Vec<Vec<PageRegion>> {
     assert_eq!(config.check(), Ok(()), "the settings were not checked");
     let label = purpose("longevity.regions");
     (0..scaled(config.pages, config.scale) as u64)
@@ -248,7 +252,7 @@ pub fn generate(config: &Config, seed: u64) -> Generated {
     Generated { trace, facts }
 }
 
-pub(crate) fn live(regions: &[Vec<Region>], duration: f64, seed: u64) -> Versions {
+pub(crate) fn live(regions: &[Vec<PageRegion>], duration: f64, seed: u64) -> Versions {
     let labels = [purpose("longevity.updates"), purpose("longevity.fragments")];
     let histories: Vec<History> = regions
         .par_iter()

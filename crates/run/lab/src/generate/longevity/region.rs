@@ -16,7 +16,7 @@ use crate::generate::shared::instant;
 
 /// Parameters of a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Region {
+pub struct PageRegion {
     /// Updates per second; 0 = static.
     pub rate: f64,
     /// Items shown at a time (K); 1 = churn.
@@ -34,7 +34,7 @@ pub(super) struct History {
     pub(super) fragments: Vec<u64>,
 }
 
-impl Region {
+impl PageRegion {
     /// Fragments shown at a time.
     pub const fn fragments(self) -> u64 {
         self.items as u64 * self.item_fragments as u64
@@ -55,7 +55,7 @@ impl History {
     /// Simulates the regions of a page. `updates` draws the times, `hashes` the fragments. The start is
     /// stationary, because Poisson updates have no memory.
     pub(super) fn of(
-        regions: &[Region],
+        regions: &[PageRegion],
         duration: f64,
         updates: &mut Draws,
         hashes: &mut Draws,
@@ -81,7 +81,7 @@ impl History {
     /// A version in which all regions of `at_once` replace their oldest item.
     fn update(
         &mut self,
-        regions: &[Region],
+        regions: &[PageRegion],
         shown: &mut [VecDeque<u64>],
         at_once: &[(Time, usize)],
         hashes: &mut Draws,
@@ -119,7 +119,7 @@ mod tests {
     const FRAGMENTS: u32 = 3;
 
     fn history(items: u32, duration: f64) -> History {
-        let region = Region { rate: RATE, items, item_fragments: FRAGMENTS };
+        let region = PageRegion { rate: RATE, items, item_fragments: FRAGMENTS };
         History::of(&[region], duration, &mut Draws::new(4, 0), &mut Draws::new(4, 1))
     }
 
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn size_stays_and_what_leaves_was_there() {
         let regions = [
-            Region { rate: 0.0, items: 1, item_fragments: 20 },
-            Region { rate: 0.5, items: 1, item_fragments: 7 },
-            Region { rate: 1.0, items: 4, item_fragments: 2 },
+            PageRegion { rate: 0.0, items: 1, item_fragments: 20 },
+            PageRegion { rate: 0.5, items: 1, item_fragments: 7 },
+            PageRegion { rate: 1.0, items: 4, item_fragments: 2 },
         ];
         let history = History::of(&regions, 200.0, &mut Draws::new(1, 0), &mut Draws::new(1, 1));
         assert!(history.rows.len() > 200, "about 300 updates");
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn updates_at_the_same_instant_make_one_version() {
-        let regions = [Region { rate: 1.0, items: 1, item_fragments: 1 }; 2];
+        let regions = [PageRegion { rate: 1.0, items: 1, item_fragments: 1 }; 2];
         let mut shown = vec![VecDeque::from([10]), VecDeque::from([20])];
         let mut history = History::default();
         let at = Time::from_micros(5);

@@ -3,7 +3,7 @@
 use tidewatch_core::{Span, Time};
 use tidewatch_trace::Trace;
 
-use super::{Config, Law, PageLaw, Rates, SECONDS_PER_DAY, Weights};
+use super::{Config, GapLaw, PageLaw, Rates, SECONDS_PER_DAY, Weights};
 use crate::generate::Fact;
 use crate::generate::shared::{known, mean, shape, squared_cv, top_share};
 
@@ -98,7 +98,7 @@ fn by_law(config: &Config, laws: &[PageLaw], trace: &Trace, facts: &mut Vec<Fact
         ));
         let spread = mean(&spreads);
         let what = format!("{name}: index of dispersion of the number of changes");
-        facts.push(if law == Law::Poisson {
+        facts.push(if law == GapLaw::Poisson {
             known(&what, 1.0, spread, "exact for a Poisson process")
         } else {
             shape(&what, spread, "above 1 bursty, below 1 regular")

@@ -14,7 +14,7 @@ use tidewatch_math::sample::RenewalGap;
 
 /// Distribution of the gaps between changes, apart from their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Law {
+pub enum GapLaw {
     /// Exponential gaps, Ḡ(t) = e^(−λt).
     Poisson,
     /// Ḡ(t) = e^(−(t/s)^k) with s = 1/(λ·Γ(1 + 1/k)). Shape k < 1: bursts and
@@ -34,7 +34,7 @@ pub enum Law {
         shape: f64,
     },
     /// Possible update times, each used with its own probability [WSY02, quasi-deterministic case];
-    /// see [`Timetable`].
+    /// see [`UpdateSlots`].
     Quasi {
         /// Possible update times per period, at least one.
         slots: u32,
@@ -45,7 +45,7 @@ pub enum Law {
 
 /// Possible update times of one page, repeated every period.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Timetable {
+pub struct UpdateSlots {
     /// Length of a period, seconds. Chosen so that Σ chances/period is the page's rate.
     pub period: f64,
     /// Possible update times from the start of a period, ascending, in seconds; uniform in the period,
@@ -61,35 +61,35 @@ pub struct PageLaw {
     /// Long-run changes per second.
     pub rate: f64,
     /// The law of its gaps.
-    pub law: Law,
-    /// Its timetable, under [`Law::Quasi`] with a rate above zero.
-    pub timetable: Option<Timetable>,
+    pub law: GapLaw,
+    /// Its timetable, under [`GapLaw::Quasi`] with a rate above zero.
+    pub timetable: Option<UpdateSlots>,
 }
 
-impl Law {
+impl GapLaw {
     /// A short name, as in the `law` column of `tidewatch allocate`.
     pub const fn name(self) -> &'static str {
         match self {
-            Law::Poisson => "poisson",
-            Law::Weibull { .. } => "weibull",
-            Law::Pareto { .. } => "pareto",
-            Law::Quasi { .. } => "quasi",
+            GapLaw::Poisson => "poisson",
+            GapLaw::Weibull { .. } => "weibull",
+            GapLaw::Pareto { .. } => "pareto",
+            GapLaw::Quasi { .. } => "quasi",
         }
     }
 
     /// Whether gaps have a finite mean.
     pub fn has_mean(self) -> bool {
-        !matches!(self, Law::Pareto { shape } if shape <= 1.0)
+        !matches!(self, GapLaw::Pareto { shape } if shape <= 1.0)
     }
 
     /// The law of gaps at a change rate; `None` for a timetable and for a law without a mean.
     pub fn gaps(self, rate: f64) -> Option<RenewalGap> {
         let mean = 1.0 / rate;
         match self {
-            Law::Poisson => RenewalGap::exponential(mean).ok(),
-            Law::Weibull { shape } => RenewalGap::weibull(mean, shape).ok(),
-            Law::Pareto { shape } => RenewalGap::pareto(mean, shape).ok(),
-            Law::Quasi { .. } => None,
+            GapLaw::Poisson => RenewalGap::exponential(mean).ok(),
+            GapLaw::Weibull { shape } => RenewalGap::weibull(mean, shape).ok(),
+            GapLaw::Pareto { shape } => RenewalGap::pareto(mean, shape).ok(),
+            GapLaw::Quasi { .. } => None,
         }
     }
 }
@@ -102,10 +102,10 @@ fn gap_without_mean(rate: f64, shape: f64, draws: &mut Draws) -> f64 {
 
 impl PageLaw {
     /// The law of a page; a timetable, where it has one, comes from `draws`.
-    pub(super) fn new(rate: f64, law: Law, draws: &mut Draws) -> Self {
+    pub(super) fn new(rate: f64, law: GapLaw, draws: &mut Draws) -> Self {
         let timetable = match law {
-            Law::Quasi { slots, chance } if rate > 0.0 => {
-                Some(Timetable::draw(rate, slots, chance, draws))
+            GapLaw::Quasi { slots, chance } if rate > 0.0 => {
+                Some(UpdateSlots::draw(rate, slots, chance, draws))
             }
             _ => None,
         };
@@ -125,7 +125,7 @@ impl PageLaw {
                 let first = gaps.first(draws);
                 collect(first, duration, || gaps.sample(draws))
             }
-            (None, Law::Pareto { shape }) => {
+            (None, GapLaw::Pareto { shape }) => {
                 let mut gap = || gap_without_mean(self.rate, shape, draws);
                 collect(gap(), duration, gap)
             }
@@ -145,7 +145,7 @@ fn collect(first: f64, duration: f64, mut gap: impl FnMut() -> f64) -> Vec<f64> 
     times
 }
 
-impl Timetable {
+impl UpdateSlots {
     /// Probabilities are uniform around `chance`, as wide as [0, 1] allows.
     fn draw(rate: f64, slots: u32, chance: f64, draws: &mut Draws) -> Self {
         let reach = chance.min(1.0 - chance);
@@ -154,7 +154,7 @@ impl Timetable {
         let period = chances.iter().sum::<f64>() / rate;
         let mut times: Vec<f64> = (0..slots).map(|_| draws.uniform() * period).collect();
         times.sort_unstable_by(f64::total_cmp);
-        Timetable { period, times, chances }
+        UpdateSlots { period, times, chances }
     }
 
     fn changes(&self, duration: f64, draws: &mut Draws) -> Vec<f64> {
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn first_and_later_changes_follow_their_laws() {
         for law in [
-            Law::Poisson,
-            Law::Weibull { shape: 0.6 },
-            Law::Weibull { shape: 3.0 },
-            Law::Pareto { shape: 1.5 },
+            GapLaw::Poisson,
+            GapLaw::Weibull { shape: 0.6 },
+            GapLaw::Weibull { shape: 3.0 },
+            GapLaw::Pareto { shape: 1.5 },
         ] {
             let (page, gaps) =
                 (PageLaw { rate: RATE, law, timetable: None }, law.gaps(RATE).unwrap());
@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn a_timetable_keeps_its_rate_and_its_slots() {
-        let law = PageLaw::new(RATE, Law::Quasi { slots: 5, chance: 0.4 }, &mut Draws::new(2, 0));
+        let law =
+            PageLaw::new(RATE, GapLaw::Quasi { slots: 5, chance: 0.4 }, &mut Draws::new(2, 0));
         let timetable = law.timetable.clone().unwrap();
         assert!((timetable.chances.iter().sum::<f64>() / timetable.period - RATE).abs() < 1e-12);
         let changes = law.changes(1e5 * timetable.period, &mut Draws::new(2, 1));
@@ -221,8 +222,11 @@ mod tests {
 
     #[test]
     fn nothing_changes_at_rate_zero() {
-        for law in [Law::Poisson, Law::Pareto { shape: 1.2 }, Law::Quasi { slots: 3, chance: 0.5 }]
-        {
+        for law in [
+            GapLaw::Poisson,
+            GapLaw::Pareto { shape: 1.2 },
+            GapLaw::Quasi { slots: 3, chance: 0.5 },
+        ] {
             let page = PageLaw::new(0.0, law, &mut Draws::new(1, 1));
             assert!(page.changes(1e9, &mut Draws::new(1, 2)).is_empty());
         }
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn without_a_mean_the_law_is_anchored_at_the_median() {
-        let law = Law::Pareto { shape: 0.7 };
+        let law = GapLaw::Pareto { shape: 0.7 };
         assert!(!law.has_mean() && law.gaps(RATE).is_none());
         let mut draws = Draws::new(13, 0);
         let gaps: Vec<f64> = (0..5000).map(|_| gap_without_mean(RATE, 0.7, &mut draws)).collect();

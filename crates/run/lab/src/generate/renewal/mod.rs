@@ -2,7 +2,7 @@
 //!
 //! Each page has a long-run change rate λ, drawn from a gamma law as in
 //! `[CGM03]`, a law of gaps as in `[WSY02]`, and a weight. Changes are a stationary renewal process (see
-//! [`Law`]), so that time averages over the trace estimate what the theory computes. There are no
+//! [`GapLaw`]), so that time averages over the trace estimate what the theory computes. There are no
 //! links; every page is known from the start.
 //!
 //! The defaults are solved for two published figures: 23 % of web pages change
@@ -15,8 +15,8 @@ mod facts;
 mod law;
 mod weights;
 
-pub use law::{Law, PageLaw, Timetable};
-pub use weights::{Order, Weights};
+pub use law::{GapLaw, PageLaw, UpdateSlots};
+pub use weights::{RankOrder, Weights};
 
 use rayon::prelude::*;
 use tidewatch_core::Span;
@@ -25,7 +25,7 @@ use tidewatch_math::sample::GammaRates;
 use tidewatch_trace::{Change, Page, Trace};
 
 use super::Generated;
-use super::shared::{BadConfig, Checker, MOST_ITEMS, assign_hosts, instant, scaled};
+use super::shared::{BadSetting, Checker, MOST_ITEMS, assign_hosts, instant, scaled};
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
@@ -45,7 +45,7 @@ pub struct Config {
     /// Change rates of the pages.
     pub rates: Rates,
     /// Laws of gaps and the share of pages under each; shares need not sum to 1.
-    pub laws: Vec<(Law, f64)>,
+    pub laws: Vec<(GapLaw, f64)>,
     /// Weights of the pages.
     pub weights: Weights,
 }
@@ -76,12 +76,12 @@ impl Default for Config {
             duration: Span::DAY.times(60),
             rates: Rates::Gamma { mean_per_day: 0.506, squared_cv: 4.60 },
             laws: vec![
-                (Law::Poisson, 0.2),
-                (Law::Weibull { shape: 0.7 }, 0.4),
-                (Law::Pareto { shape: 1.5 }, 0.2),
-                (Law::Quasi { slots: 8, chance: 0.5 }, 0.2),
+                (GapLaw::Poisson, 0.2),
+                (GapLaw::Weibull { shape: 0.7 }, 0.4),
+                (GapLaw::Pareto { shape: 1.5 }, 0.2),
+                (GapLaw::Quasi { slots: 8, chance: 0.5 }, 0.2),
             ],
-            weights: Weights::Zipf { exponent: 0.8, order: Order::Random },
+            weights: Weights::Zipf { exponent: 0.8, order: RankOrder::Random },
         }
     }
 }
@@ -89,11 +89,11 @@ impl Default for Config {
 impl Config {
     /// Poisson pages of equal weight: the model of `[CGM03]`.
     pub fn poisson() -> Self {
-        Config { laws: vec![(Law::Poisson, 1.0)], weights: Weights::Equal, ..Config::default() }
+        Config { laws: vec![(GapLaw::Poisson, 1.0)], weights: Weights::Equal, ..Config::default() }
     }
 
     /// Refuses the first invalid setting.
-    pub fn check(&self) -> Result<(), BadConfig> {
+    pub fn check(&self) -> Result<(), BadSetting> {
         let check = Checker("renewal");
         check.positive("scale", self.scale)?;
         check.count("pages", self.pages as f64 * self.scale)?;
@@ -104,13 +104,13 @@ impl Config {
         for &(law, share) in &self.laws {
             check.not_negative("share of a law", share)?;
             match law {
-                Law::Poisson => {}
-                Law::Weibull { shape } => {
+                GapLaw::Poisson => {}
+                GapLaw::Weibull { shape } => {
                     check.positive("shape", shape)?;
                     check.not_negative("Weibull shape less 0.05", shape - 0.05)?;
                 }
-                Law::Pareto { shape } => check.positive("shape", shape)?,
-                Law::Quasi { slots, chance } => {
+                GapLaw::Pareto { shape } => check.positive("shape", shape)?,
+                GapLaw::Quasi { slots, chance } => {
                     check.count("slots", f64::from(slots))?;
                     check.positive("chance", chance)?;
                     check.share("chance", chance)?;
@@ -121,7 +121,7 @@ impl Config {
         self.check_rates(&check)
     }
 
-    fn check_rates(&self, check: &Checker) -> Result<(), BadConfig> {
+    fn check_rates(&self, check: &Checker) -> Result<(), BadSetting> {
         let mean = match &self.rates {
             Rates::Gamma { mean_per_day, squared_cv } => {
                 check.not_negative("squared_cv", *squared_cv)?;
@@ -223,14 +223,14 @@ impl Rates {
 }
 
 /// The law at a quantile of the shares.
-fn pick(laws: &[(Law, f64)], quantile: f64) -> Law {
+fn pick(laws: &[(GapLaw, f64)], quantile: f64) -> GapLaw {
     let total: f64 = laws.iter().map(|l| l.1).sum();
     let mut left = quantile * total;
     let found = laws.iter().filter(|l| l.1 > 0.0).find(|l| {
         left -= l.1;
         left < 0.0
     });
-    found.or(laws.last()).map_or(Law::Poisson, |l| l.0)
+    found.or(laws.last()).map_or(GapLaw::Poisson, |l| l.0)
 }
 
 #[cfg(test)]
@@ -279,9 +279,11 @@ mod tests {
     #[test]
     fn the_start_is_stationary() {
         // Bursty and regular alike: as many changes in the first day as in the last.
-        for law in
-            [Law::Weibull { shape: 0.5 }, Law::Weibull { shape: 4.0 }, Law::Pareto { shape: 2.5 }]
-        {
+        for law in [
+            GapLaw::Weibull { shape: 0.5 },
+            GapLaw::Weibull { shape: 4.0 },
+            GapLaw::Pareto { shape: 2.5 },
+        ] {
             let config = Config {
                 rates: Rates::Fixed(vec![0.3]),
                 laws: vec![(law, 1.0)],
@@ -322,8 +324,11 @@ mod tests {
         let bad = [
             Config { pages: 0, ..Config::default() },
             Config { laws: vec![], ..Config::default() },
-            Config { laws: vec![(Law::Weibull { shape: 0.0 }, 1.0)], ..Config::default() },
-            Config { laws: vec![(Law::Quasi { slots: 0, chance: 0.5 }, 1.0)], ..Config::default() },
+            Config { laws: vec![(GapLaw::Weibull { shape: 0.0 }, 1.0)], ..Config::default() },
+            Config {
+                laws: vec![(GapLaw::Quasi { slots: 0, chance: 0.5 }, 1.0)],
+                ..Config::default()
+            },
             Config { rates: Rates::Fixed(vec![]), ..Config::default() },
             Config { rates: Rates::Fixed(vec![f64::NAN]), ..Config::default() },
             Config { rates: Rates::Fixed(vec![1e12]), ..Config::default() },

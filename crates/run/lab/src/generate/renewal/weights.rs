@@ -13,7 +13,7 @@ pub enum Weights {
         /// 0 = equal.
         exponent: f64,
         /// Assignment of ranks.
-        order: Order,
+        order: RankOrder,
     },
     /// The embarrassment of showing a stale copy, `wᵢ = dᵢ·Σ_j Σ_k c_jk·b_ijk` `[WSY02]`: dᵢ, the
     /// chance that a stale copy answers wrongly, is uniform; the page is shown as often as its Zipf
@@ -28,7 +28,7 @@ pub enum Weights {
 
 /// Assignment of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum RankOrder {
     /// Weight and change rate are independent.
     Random,
     /// Higher change rates have more weight.
@@ -48,7 +48,7 @@ impl Weights {
             Weights::Equal => return vec![1.0; rates.len()],
             Weights::Zipf { exponent, order } => zipf(exponent, order, rates, seed),
             Weights::Embarrassment { exponent } => {
-                let shown = zipf(exponent, Order::Random, rates, seed);
+                let shown = zipf(exponent, RankOrder::Random, rates, seed);
                 let label = purpose("renewal.embarrassment");
                 let one = |(page, shown): (usize, &f64)| {
                     shown * embarrassment(&mut Draws::keyed(seed, label, page as u64))
@@ -73,12 +73,12 @@ impl Weights {
     }
 }
 
-fn zipf(exponent: f64, order: Order, rates: &[f64], seed: u64) -> Vec<f64> {
+fn zipf(exponent: f64, order: RankOrder, rates: &[f64], seed: u64) -> Vec<f64> {
     let label = purpose("renewal.rank");
     let key = |page: usize| match order {
-        Order::Random => Draws::keyed(seed, label, page as u64).uniform(),
-        Order::WithRate => -rates[page],
-        Order::AgainstRate => rates[page],
+        RankOrder::Random => Draws::keyed(seed, label, page as u64).uniform(),
+        RankOrder::WithRate => -rates[page],
+        RankOrder::AgainstRate => rates[page],
     };
     let mut ranked: Vec<(f64, u32)> =
         (0..rates.len()).into_par_iter().map(|page| (key(page), page as u32)).collect();
@@ -117,8 +117,9 @@ mod tests {
     #[test]
     fn order_follows_the_rates() {
         let h = 1.0 + 0.5 + 1.0 / 3.0 + 0.25;
-        let with = Weights::Zipf { exponent: 1.0, order: Order::WithRate }.draw(&RATES, 1);
-        let against = Weights::Zipf { exponent: 1.0, order: Order::AgainstRate }.draw(&RATES, 1);
+        let with = Weights::Zipf { exponent: 1.0, order: RankOrder::WithRate }.draw(&RATES, 1);
+        let against =
+            Weights::Zipf { exponent: 1.0, order: RankOrder::AgainstRate }.draw(&RATES, 1);
         for (page, (rank_with, rank_against)) in
             [(2.0, 3.0), (4.0, 1.0), (1.0, 4.0), (3.0, 2.0)].iter().enumerate()
         {
