@@ -102,7 +102,7 @@ pub struct Crawl {
     pub(crate) store: Store,
     /// `None` where a crawl is only looked at.
     pub(crate) archive: Option<Archive>,
-    pub(crate) frontier: Frontier,
+    pub(crate) frontier: Frontier<'static>,
     pub(crate) hosts: Vec<Host>,
     pub(crate) batch: Batch,
     pub(crate) tally: Tally,

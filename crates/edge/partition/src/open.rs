@@ -159,7 +159,7 @@ fn policy(config: &Config) -> Result<Box<dyn Policy>, CrawlError> {
 
 /// A frontier that has heard nothing. The tape sets rules and budget as they
 /// were, and `resume` as they are now.
-fn anew(policy: Box<dyn Policy>) -> Frontier {
+fn anew(policy: Box<dyn Policy>) -> Frontier<'static> {
     let (rules, limits) = (Politeness::default(), Limits { requests: 1, jobs: 1 });
     Frontier::new(policy, rules, limits, Rate::ZERO, Time::ZERO)
 }

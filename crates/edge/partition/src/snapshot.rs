@@ -25,7 +25,7 @@ const BUFFER: usize = 1 << 20;
 
 /// A frontier, and where the tape goes on.
 pub(crate) struct Snapshot {
-    pub(crate) frontier: Frontier,
+    pub(crate) frontier: Frontier<'static>,
     /// The first batch that it has not seen.
     pub(crate) batch: u64,
     /// The latest time that it has heard of.
@@ -33,7 +33,12 @@ pub(crate) struct Snapshot {
 }
 
 /// Writes a snapshot, old or new and nothing between. `false` if the policy cannot be saved.
-pub(crate) fn write(dir: &Path, frontier: &Frontier, batch: u64, last: Time) -> io::Result<bool> {
+pub(crate) fn write(
+    dir: &Path,
+    frontier: &Frontier<'_>,
+    batch: u64,
+    last: Time,
+) -> io::Result<bool> {
     let new = dir.join("frontier.new");
     let mut file = File::create(&new)?;
     file.seek(SeekFrom::Start(HEAD as u64))?;

@@ -1,7 +1,5 @@
-//! Hosts, their jobs, and what is to be done next.
-//!
-//! The state and what may be asked of it are here; [`choose`] says what is to be done next,
-//! [`report`] takes in how it went, [`hosts`] and [`pages`] hold what is known of each host and page.
+//! The frontier's state. [`choose`] decides what to do next, [`report`] takes in how it went;
+//! [`hosts`] and [`pages`] hold what is known of each host and page.
 
 mod choose;
 mod hosts;
@@ -18,26 +16,44 @@ use tidewatch_policy::{DemandCurve, Explanation, Policy, Standing, WhatIf, saved
 
 use self::hosts::{Host, Server, nobody};
 use self::pages::Pages;
-use crate::{Answer, HostMemo, Pacer, Politeness};
+use crate::{Answer, HostMemo, Pacer, Politeness, Unused};
 
-/// A policy that had nothing worth fetching is asked again after this long, and after twice as long
-/// each time, unless it learns something.
-const FIRST_IDLE_LOOK: Span = Span::from_micros(25_000);
-
-/// An address behind one or more hosts: dense, numbered by the caller.
+/// An IP address that serves one or more hosts. The caller numbers addresses from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServerId(pub u32);
 
-/// How much may go on at once.
+/// Limits on concurrency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Requests and look-ups under way.
+    /// Requests and DNS look-ups in flight.
     pub requests: usize,
-    /// Jobs, those that wait for their host or address included.
+    /// Jobs, including those that wait for their host or address.
     pub jobs: usize,
 }
 
-/// What the crawler is asked to do. The host stays occupied until it reports back.
+impl Limits {
+    /// No limits.
+    pub const NONE: Limits = Limits { requests: usize::MAX, jobs: usize::MAX };
+}
+
+/// What a policy chose although it must not: a defect of the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// A page that it was never told of. The choice is ignored.
+    UnknownPage(PageId),
+    /// A page of a host whose gate is closed. The page waits until `opens`, or is passed over where
+    /// the host has a job.
+    ClosedHost {
+        /// The page.
+        page: PageId,
+        /// When it was chosen.
+        at: Time,
+        /// When the gate opens.
+        opens: Time,
+    },
+}
+
+/// A step of a job. Its host is busy until the caller reports back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Find the host's address; report with [`Frontier::resolved`].
@@ -48,16 +64,16 @@ pub enum Command {
     Fetch(HostId, PageId),
 }
 
-/// An answer to "what now?".
+/// An answer of [`Frontier::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Do this, and ask again.
     Do(Command),
-    /// Nothing before this time, unless a report comes in earlier.
+    /// Ask again at this time, or after the next report.
     Wait(Time),
 }
 
-/// What robots.txt asks for, as far as it concerns the whole host.
+/// What a robots.txt says of the whole host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RobotsRead {
     /// How the request went.
@@ -66,48 +82,62 @@ pub struct RobotsRead {
     pub took: Span,
     /// Crawl-delay, zero if none.
     pub crawl_delay: Span,
-    /// Until when the file is taken at its word.
+    /// When the file expires.
     pub good_until: Time,
 }
 
-/// Everything between a policy and the network.
+/// Everything between a policy and the network. `'p` is `'static` unless the policy borrows
+/// something, as the lab's oracles do.
 #[derive(Serialize, Deserialize)]
-pub struct Frontier {
+pub struct Frontier<'p> {
     /// Saved and loaded by itself.
     #[serde(skip, default = "nobody")]
-    policy: Box<dyn Policy>,
+    policy: Box<dyn Policy + 'p>,
     rules: Politeness,
     limits: Limits,
     pacer: Pacer,
     pages: Pages,
     hosts: Vec<Host>,
     servers: Vec<Server>,
-    /// Hosts whose job waits, by when to look at it again.
+    /// Hosts with a waiting job, by when to try it again.
     waiting: BinaryHeap<Reverse<(Time, HostId)>>,
-    /// When hosts left open again: then an idle policy may have a page after all.
+    /// When closed hosts open again: an idle policy is asked again then.
     openings: BinaryHeap<Reverse<Time>>,
     jobs: usize,
     requests: usize,
-    next_look: Time,
-    idle_look: Span,
     moves: u64,
+    #[serde(skip)]
+    idled: u64,
+    #[serde(skip)]
+    defect: Option<Defect>,
 }
 
-impl Frontier {
-    /// A frontier that knows no page; `now` is when the budget starts to run.
+impl<'p> Frontier<'p> {
+    /// A frontier that knows no page, whose budget starts to run at `now`. Unused allowances are
+    /// kept for a moment.
     pub fn new(
-        mut policy: Box<dyn Policy>,
+        policy: Box<dyn Policy + 'p>,
         rules: Politeness,
         limits: Limits,
         budget: Rate,
         now: Time,
     ) -> Self {
-        policy.learn(&Event::Budget(budget));
+        Self::paced(policy, rules, limits, Pacer::new(budget, Unused::Keep, now))
+    }
+
+    /// A frontier that knows no page, with a pacer of one's own.
+    pub fn paced(
+        mut policy: Box<dyn Policy + 'p>,
+        rules: Politeness,
+        limits: Limits,
+        pacer: Pacer,
+    ) -> Self {
+        policy.learn(&Event::Budget(pacer.budget()));
         Frontier {
             policy,
             rules,
             limits,
-            pacer: Pacer::new(budget, now),
+            pacer,
             pages: Pages::default(),
             hosts: Vec::new(),
             servers: Vec::new(),
@@ -115,25 +145,24 @@ impl Frontier {
             openings: BinaryHeap::new(),
             jobs: 0,
             requests: 0,
-            next_look: Time::ZERO,
-            idle_look: FIRST_IDLE_LOOK,
             moves: 0,
+            idled: 0,
+            defect: None,
         }
     }
 
-    /// Writes the whole state, from which [`Frontier::load`] goes on without the history before
-    /// it. `false` if the policy cannot be saved.
+    /// Writes the whole state for [`Frontier::load`]. `false` if the policy cannot be saved.
     pub fn save(&self, to: &mut dyn io::Write) -> io::Result<bool> {
         Ok(self.policy.save(to)? && saved::write(self, to)?)
     }
 
-    /// The frontier that was saved, with a new policy of the same name. `None` if the bytes
-    /// make no sense.
-    pub fn load(mut policy: Box<dyn Policy>, from: &mut dyn io::Read) -> Option<Frontier> {
+    /// Reads what [`Frontier::save`] wrote; `policy` is a new one of the same name. `None` if the
+    /// bytes are damaged or of another version.
+    pub fn load(mut policy: Box<dyn Policy + 'p>, from: &mut dyn io::Read) -> Option<Self> {
         if !policy.load(from) {
             return None;
         }
-        let mut frontier: Frontier = saved::read(from)?;
+        let mut frontier: Self = saved::read(from)?;
         frontier.policy = policy;
         Some(frontier)
     }
@@ -170,19 +199,13 @@ impl Frontier {
         pages
     }
 
-    /// Adds the next host, with what is remembered of it.
+    /// Adds the next host; `memo` is what is already known of it.
     pub fn add_host(&mut self, memo: HostMemo) -> HostId {
-        self.hosts.push(Host {
-            memo,
-            server: None,
-            resolved_until: Time::ZERO,
-            robots_until: Time::ZERO,
-            job: None,
-        });
+        self.hosts.push(Host { memo, server: None, resolved_until: Time::ZERO, job: None });
         HostId(self.hosts.len() as u32 - 1)
     }
 
-    /// What is remembered of a host.
+    /// What politeness remembers of a host.
     pub fn memo(&self, host: HostId) -> HostMemo {
         self.hosts[host.index()].memo
     }
@@ -194,7 +217,7 @@ impl Frontier {
 
     /// The host of a page.
     pub fn host_of(&self, page: PageId) -> HostId {
-        self.pages.host(page)
+        self.pages.hosts()[page.index()]
     }
 
     /// What a fetch of `page` is for, given what the frontier was told: whether the page is a
@@ -204,10 +227,20 @@ impl Frontier {
         self.pages.fetch_kind(page)
     }
 
-    /// Counts every change that [`Frontier::next`] made to the state: when it
-    /// stands still, asking left no trace.
+    /// Counts the changes that [`Frontier::next`] made to the state. A call that made none need not
+    /// be on the tape.
     pub const fn moves(&self) -> u64 {
         self.moves
+    }
+
+    /// How often the policy was asked and had no page, since this frontier was made or loaded.
+    pub const fn idled(&self) -> u64 {
+        self.idled
+    }
+
+    /// The first defect of the policy, since this frontier was made or loaded.
+    pub const fn defect(&self) -> Option<Defect> {
+        self.defect
     }
 
     /// Pages that were chosen and have no outcome yet.
@@ -215,27 +248,26 @@ impl Frontier {
         self.hosts.iter().filter_map(|host| host.job.map(|job| job.page))
     }
 
-    /// The page that a host's job is about.
+    /// The page of a host's job.
     pub fn job_of(&self, host: HostId) -> Option<PageId> {
         self.hosts[host.index()].job.map(|job| job.page)
     }
 
-    /// Starts again after the crawler died or stopped: jobs are forgotten (the
-    /// caller has told the policy how their pages ended) and every host counts
-    /// as just asked.
+    /// Starts again after the crawler stopped or died. Forgets all jobs (the caller has told the policy
+    /// how their pages ended) and treats every host as if it had just answered.
     pub fn resume(&mut self, now: Time) {
         for host in &mut self.hosts {
             host.job = None;
             host.server = None;
             host.memo = host.memo.resumed(&self.rules, now);
         }
-        // Addresses are numbered anew.
+        // The caller numbers addresses anew.
         self.servers.clear();
         self.waiting.clear();
         self.openings.clear();
         self.openings.extend(self.hosts.iter().map(|host| Reverse(host.memo.opens)));
         (self.jobs, self.requests) = (0, 0);
-        self.next_look = Time::ZERO;
+        self.pacer.look_now();
     }
 
     /// Hosts that have a job, and requests under way.
@@ -247,8 +279,7 @@ impl Frontier {
     /// numbers, after their host was added.
     pub fn learn(&mut self, event: &Event<'_>) {
         self.pages.learn(event);
-        self.next_look = Time::ZERO;
-        self.idle_look = FIRST_IDLE_LOOK;
+        self.pacer.wake();
         self.policy.learn(event);
     }
 
@@ -259,7 +290,7 @@ impl Frontier {
     }
 
     /// Sets other rules.
-    pub fn set_rules(&mut self, rules: Politeness, limits: Limits) {
+    pub(crate) fn set_rules(&mut self, rules: Politeness, limits: Limits) {
         (self.rules, self.limits) = (rules, limits);
     }
 }

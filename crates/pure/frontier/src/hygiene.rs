@@ -1,26 +1,25 @@
-//! Which URLs are not worth knowing: traps that a site lays without meaning to.
+//! Crawler traps, recognised by their URL alone, before a page gets a number.
 //!
-//! Everything here is judged from the address alone, before a page gets a
-//! number; what is dropped is counted under its reason, never silently. The
-//! canonical form has already taken session and tracking parameters away.
+//! The caller counts every dropped URL under its reason. The canonical form has already lost its
+//! session and tracking parameters.
 
 use tidewatch_core::DropReason;
 use tidewatch_core::url::CanonicalUrl;
 
-/// What an operator tolerates in an address.
+/// The operator's limits for a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tolerance {
-    /// Path segments.
+    /// Most path segments.
     pub segments: usize,
-    /// Times that one segment may stand in a path.
+    /// Most times that a segment may occur in a path.
     pub repeats: usize,
-    /// Query parameters.
+    /// Most query parameters.
     pub parameters: usize,
-    /// Links from a seed to the page.
+    /// Most links from a seed to the page.
     pub depth: u16,
-    /// Pages known of one host.
+    /// Most pages of one host.
     pub pages_per_host: u32,
-    /// Years that a calendar may reach into the future and the past.
+    /// Years that a calendar may reach into the future; ten times as many into the past.
     pub calendar_years: u16,
 }
 
@@ -37,7 +36,7 @@ impl Default for Tolerance {
     }
 }
 
-/// Where an address was found.
+/// Where a URL was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Links from a seed.
@@ -49,7 +48,7 @@ pub struct Found {
 }
 
 impl Tolerance {
-    /// Whether the address may become a page.
+    /// Whether the URL may become a page.
     pub fn judge(&self, url: &CanonicalUrl, found: Found) -> Result<(), DropReason> {
         if found.depth > self.depth {
             return Err(DropReason::FarFromSeed);
@@ -76,9 +75,8 @@ impl Tolerance {
         if segments().any(is_repeated) { Err(DropReason::RepeatedSegment) } else { Ok(()) }
     }
 
-    /// A year and a month, side by side, far from today: `/2093/04/`,
-    /// `month=2093-04`, `year=2093&month=4`. Past years count only where the
-    /// address is a query, since old articles have old dates in their paths.
+    /// A year with a month, far from today: `/2093/04/`, `month=2093-04`, `year=2093&month=4`. Past
+    /// years count only in a query, since old articles have old dates in their paths.
     fn is_endless_calendar(&self, url: &CanonicalUrl, year: u16) -> bool {
         let far_future = |y: u16| y > year.saturating_add(self.calendar_years);
         let far_past = |y: u16| y < year.saturating_sub(10 * self.calendar_years);
@@ -88,10 +86,10 @@ impl Tolerance {
     }
 }
 
-/// What may stand between a year and its month.
+/// Separators between a year and its month.
 const BETWEEN: [&str; 7] = ["-", "/", ".", "_", "&month=", "&m=", "&mon="];
 
-/// Numbers of four digits that are followed by what reads as their month.
+/// Numbers of four digits that a month follows.
 fn years_with_month(text: &str) -> impl Iterator<Item = u16> {
     let starts = text.match_indices(|c: char| c.is_ascii_digit()).map(|(at, _)| at);
     let goes_on = |c: char| c.is_ascii_digit() || c == '%';
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_addresses_pass() {
+    fn ordinary_urls_pass() {
         for url in [
             "https://a.example/",
             "https://a.example/news/2026/11/a-story.html?page=2",

@@ -36,6 +36,6 @@ mod pacer;
 pub mod politeness;
 pub mod tape;
 
-pub use frontier::{Command, Frontier, Limits, Next, RobotsRead, ServerId};
-pub use pacer::Pacer;
+pub use frontier::{Command, Defect, Frontier, Limits, Next, RobotsRead, ServerId};
+pub use pacer::{Pacer, Unused};
 pub use politeness::{Answer, HostMemo, Politeness};

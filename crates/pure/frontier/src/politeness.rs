@@ -1,34 +1,46 @@
-//! How long a server is left alone between two requests.
+//! The time between two requests to a host.
 //!
 //! After an answer that took `t`, a host rests for
 //!
 //! > gap = max(Crawl-delay, clamp(10·t, least, most))
 //!
-//! so a server that struggles is asked less often, whatever it says of itself.
-//! An answer of 429 or 503 closes the host for as long as its Retry-After
-//! says, and without one for a time that doubles with every such answer in a
-//! row; so does no answer at all.
+//! so a slow server gets fewer requests, whatever its robots.txt allows. A 429 or 503 closes the host
+//! for its Retry-After. Without one, and after no answer at all, the host is closed for a time that
+//! doubles with each such error in a row.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
 
-/// The operator's rules of politeness.
+/// The operator's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Politeness {
     /// Least time between two requests to one host.
     pub least_gap: Span,
-    /// Most that slowness alone can stretch the gap to.
+    /// Longest gap because of slow answers alone.
     pub most_gap: Span,
-    /// The gap as a multiple of the time that the last answer took.
+    /// The gap as a multiple of the last response time.
     pub patience: u64,
     /// Least time between two requests to one address, whatever the host.
     pub address_gap: Span,
-    /// Longest Crawl-delay that is obeyed to the letter; a longer one counts as this.
+    /// A longer Crawl-delay counts as this.
     pub most_delay: Span,
-    /// First rest after trouble; doubles with each trouble in a row.
+    /// First rest after an error; doubles with each error in a row.
     pub first_rest: Span,
-    /// Longest rest after trouble, and longest Retry-After obeyed.
+    /// Longest rest after errors, and longest Retry-After obeyed.
     pub most_rest: Span,
+}
+
+impl Politeness {
+    /// Waits for Crawl-delay only, and obeys it to the letter.
+    pub const CRAWL_DELAY_ONLY: Politeness = Politeness {
+        least_gap: Span::ZERO,
+        most_gap: Span::ZERO,
+        patience: 0,
+        address_gap: Span::ZERO,
+        most_delay: Span::FOREVER,
+        first_rest: Span::ZERO,
+        most_rest: Span::FOREVER,
+    };
 }
 
 impl Default for Politeness {
@@ -48,9 +60,9 @@ impl Default for Politeness {
 /// How a request went, as far as politeness is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// An answer that asks for nothing special, whatever its status.
+    /// Any answer but 429 and 503.
     Usual,
-    /// 429 or 503, with Retry-After where given.
+    /// 429 or 503, with Retry-After if given.
     Overloaded(Option<Span>),
     /// No answer: refused, reset, timed out, too slow.
     Nothing,
@@ -65,12 +77,14 @@ pub struct HostMemo {
     pub gap: Span,
     /// Crawl-delay from robots.txt.
     pub crawl_delay: Span,
-    /// Troubles in a row.
+    /// Until when robots.txt, as last read, holds.
+    pub robots_until: Time,
+    /// Errors in a row.
     pub troubles: u8,
 }
 
 impl HostMemo {
-    /// Takes note of an answer that ended at `now` and took `took`.
+    /// Updates the state after an answer that took `took` and ended at `now`.
     pub fn answered(&mut self, rules: &Politeness, answer: Answer, took: Span, now: Time) {
         let slowness = took.times(rules.patience).clamp(rules.least_gap, rules.most_gap);
         self.gap = slowness.max(self.crawl_delay.min(rules.most_delay));
@@ -88,7 +102,7 @@ impl HostMemo {
         self.opens = now + self.gap.max(rest);
     }
 
-    /// The rest after one more trouble: doubles each time.
+    /// Counts an error and returns the rest after it.
     fn rest(&mut self, rules: &Politeness) -> Span {
         let doubled = rules.first_rest.times(1 << self.troubles.min(32));
         self.troubles = self.troubles.saturating_add(1);
@@ -100,9 +114,9 @@ impl HostMemo {
         rules.least_gap.max(self.crawl_delay.min(rules.most_delay))
     }
 
-    /// The state after a restart at `now`. A request may have been under way
-    /// when the crawler died, so every host counts as just asked.
-    pub fn resumed(mut self, rules: &Politeness, now: Time) -> Self {
+    /// The state after a restart at `now`. A request may have been in flight when the crawler died, so
+    /// the host is treated as if it had just answered.
+    pub(crate) fn resumed(mut self, rules: &Politeness, now: Time) -> Self {
         let gap = self.gap.max(self.least_gap(rules));
         self.opens = self.opens.max(now + gap);
         self

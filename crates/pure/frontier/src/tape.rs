@@ -212,7 +212,7 @@ impl Input {
     }
 }
 
-impl Frontier {
+impl Frontier<'_> {
     /// Plays one input. A decision is taken again and must come out the same.
     pub fn play(&mut self, input: &Input, names: &mut dyn Names) -> Result<(), Diverged> {
         match *input {

@@ -1,10 +1,10 @@
-//! A budget divided beforehand among policies: so much for refreshes, so much for new pages and their
-//! sources, so much for the frontier. What one price is measured against.
+//! A fixed split of the budget among three policies: refreshes, news (sources and the pages that they
+//! reveal) and the frontier. The baseline for one price.
 //!
-//! Every part sees only what concerns it, under page numbers of its own, as if it crawled alone: a page
-//! belongs to the news if it is a source or a source revealed it, to the frontier if it was found in
-//! any other way, and to the refreshes from its first fetch on. Allowances go to the part furthest
-//! behind its share; one that has no use for it passes it on to the others.
+//! Each part sees only its own pages, under its own page numbers, as if it crawled alone. A page is
+//! news if it is a source or a source revealed it, frontier if it was found in any other way, and also
+//! a refresh from its first fetch on. The part furthest behind its share is asked first; if it has no
+//! page, the others are asked.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{
@@ -13,12 +13,12 @@ use tidewatch_core::{
 };
 use tidewatch_policy::{Choice, Gate, Policy};
 
-/// Which part a page belongs to.
+/// Numbers of the parts.
 const REFRESH: usize = 0;
 const NEWS: usize = 1;
 const FRONTIER: usize = 2;
 
-/// Three policies with a share of the budget each: for refreshes, news, and the frontier.
+/// Policies for refreshes, news and the frontier, each with a share of the budget.
 pub struct Split {
     parts: [Part; 3],
     pages: Vec<Page>,
@@ -27,14 +27,14 @@ pub struct Split {
 struct Part {
     policy: Box<dyn Policy>,
     share: f64,
-    /// Allowances had, over the share.
+    /// Allowances received, divided by the share.
     used: f64,
-    /// From the part's page numbers to the crawl's, and back.
+    /// From the part's page numbers to the frontier's, and back.
     pages: Vec<PageId>,
     own: FxHashMap<PageId, PageId>,
 }
 
-/// What a part has to be told of a page that it meets late.
+/// What a part is told of a page that it meets later than the frontier did.
 #[derive(Clone)]
 struct Page {
     host: HostId,
@@ -69,7 +69,7 @@ impl Part {
         }));
     }
 
-    /// Passes on what a fetch brought, in the part's own numbers.
+    /// Passes on an observation, in the part's own numbers.
     fn see(&mut self, seen: &Observation<'_>, is_held: bool) {
         let Some(&page) = self.own.get(&seen.page) else { return };
         let (mut links, mut anchors) = (Vec::new(), Vec::new());
@@ -97,7 +97,7 @@ impl Part {
 }
 
 impl Split {
-    /// Policies for refreshes, news and the frontier, with their shares of the budget.
+    /// Policies and shares of refreshes, news and the frontier.
     pub fn new(policies: [Box<dyn Policy>; 3], shares: [f64; 3]) -> Self {
         let mut shares = shares.into_iter();
         let parts = policies.map(|policy| Part::new(policy, shares.next().unwrap_or(0.0)));
@@ -128,7 +128,7 @@ impl Split {
     fn see(&mut self, seen: &Observation<'_>, was_held: bool) {
         let page = &mut self.pages[seen.page.index()];
         let (home, is_first) = (page.home, !page.is_held);
-        // A copy is news no more: what is left is to keep it fresh.
+        // After its first fetch a page is kept fresh by the refreshing part.
         let is_fetched = matches!(seen.outcome, Outcome::Fetched(_));
         self.parts[home].see(seen, was_held);
         if home != REFRESH && !page.is_source {
@@ -152,7 +152,7 @@ impl Policy for Split {
             Event::Fetched(seen) => self.see(seen, false),
             Event::Log(rows) => self.parts.iter_mut().for_each(|part| part.take_log(rows)),
             Event::Asked(_) => self.parts.iter_mut().for_each(|part| part.policy.learn(event)),
-            // A part plans with what it has.
+            // A part plans with its own share.
             Event::Budget(rate) => self.parts.iter_mut().for_each(|part| {
                 let own = Rate::per_second(part.share * rate.as_per_second());
                 part.policy.learn(&Event::Budget(own.unwrap_or(Rate::ZERO)));

@@ -1,7 +1,7 @@
 //! The ground truth of a simulation: a trace, indexed for the engine.
 //!
-//! Only the lab can name this type. Policies live in a crate below and learn
-//! of the world through events alone; oracles, which may look, live here.
+//! Only the lab can name this type. Policies live in a crate below and learn of the world through
+//! events alone; oracles, which may look at it, live here.
 //!
 //! Every table is sorted by page, so what belongs to one page is a slice found
 //! through an offset array.
@@ -30,8 +30,6 @@ pub struct World {
     views_by_time: Vec<u32>,
     changes: Offsets,
     versions: Offsets,
-    shown_by_source: Vec<bool>,
-    host_gap: Vec<Span>,
     /// Pages born after the start, by birth.
     births: Vec<u32>,
     words: Words,
@@ -75,11 +73,8 @@ impl World {
         let mut births: Vec<u32> =
             (0..pages as u32).filter(|&p| trace.pages[p as usize].born > Time::ZERO).collect();
         births.sort_by_key(|&p| (trace.pages[p as usize].born, p));
-        let host_gap = trace.hosts.iter().map(|h| h.max_rate.map_or(Span::ZERO, Rate::gap));
         Ok(World {
             clicks_left: clicks_left(click_rows),
-            shown_by_source: shown_by_source(&trace),
-            host_gap: host_gap.collect(),
             keys,
             by_key,
             links,
@@ -94,37 +89,37 @@ impl World {
         })
     }
 
-    /// The same with words for queries and links.
+    /// Adds words for queries and links.
     pub fn with_words(self, words: Words) -> Self {
         World { words, ..self }
     }
 
-    /// What users ask and links say.
+    /// The words of queries and links.
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// The trace it was made of.
+    /// The trace.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// How many pages there are.
+    /// Number of pages.
     pub fn len(&self) -> usize {
         self.trace.pages.len()
     }
 
-    /// Whether there is no page at all.
+    /// Whether there are no pages.
     pub fn is_empty(&self) -> bool {
         self.trace.pages.is_empty()
     }
 
-    /// A page's identity as policies see it.
+    /// A page's key, by which policies know it.
     pub fn key(&self, page: u32) -> PageKey {
         self.keys[page as usize]
     }
 
-    /// The page of that identity.
+    /// The page with this key.
     pub fn page_of(&self, key: PageKey) -> Option<u32> {
         self.by_key.get(&key).copied()
     }
@@ -134,14 +129,9 @@ impl World {
         &self.trace.links[self.links.of(source)]
     }
 
-    /// Where a page's links stand in the trace's table.
+    /// A page's rows in the trace's table of links.
     pub(crate) fn link_rows(&self, source: u32) -> Range<usize> {
         self.links.of(source)
-    }
-
-    /// Whether some source ever shows the page.
-    pub fn is_shown_by_source(&self, page: u32) -> bool {
-        self.shown_by_source[page as usize]
     }
 
     /// A page's clicks, by time.
@@ -157,7 +147,7 @@ impl World {
         &rows[from..from + count]
     }
 
-    /// The clicks a page gets at `from` or later: the profit of fetching it then `[LOSS13]`.
+    /// Clicks on a page at `from` or later: the profit of fetching it then `[LOSS13]`.
     pub fn clicks_after(&self, page: u32, from: Time) -> f64 {
         let rows = self.clicks.of(page);
         let skip = self.clicks_of(page).partition_point(|click| click.at < from);
@@ -177,7 +167,7 @@ impl World {
         self.views_by_time[skip..].iter().map(|&row| &rows[row as usize])
     }
 
-    /// Whether the trace says anything of how pages change.
+    /// Whether the trace has changes or versions.
     pub fn has_changes(&self) -> bool {
         self.trace.changes.is_some() || self.trace.versions.is_some()
     }
@@ -206,7 +196,7 @@ impl World {
         }
     }
 
-    /// How often a page changes before the end of the trace, its death included.
+    /// Number of a page's changes before the end of the trace, its death included.
     pub fn changes_of(&self, page: u32) -> u32 {
         let end = Time::ZERO + self.trace.duration;
         let (mut count, mut after) = (0, self.trace.pages[page as usize].born);
@@ -231,9 +221,9 @@ impl World {
         &self.births
     }
 
-    /// The least time between two fetches from a host.
+    /// Least time between two fetches from a host; zero where the trace states none.
     pub fn host_gap(&self, host: u32) -> Span {
-        self.host_gap[host as usize]
+        self.trace.hosts[host as usize].max_rate.map_or(Span::ZERO, Rate::gap)
     }
 }
 
@@ -267,12 +257,4 @@ fn clicks_left(rows: &[Count]) -> Vec<f64> {
         left[i] = sum;
     }
     left
-}
-
-fn shown_by_source(trace: &Trace) -> Vec<bool> {
-    let mut shown = vec![false; trace.pages.len()];
-    for link in &trace.links {
-        shown[link.page as usize] |= trace.pages[link.source as usize].is_source;
-    }
-    shown
 }

@@ -1,17 +1,14 @@
-//! What is to be done next: a job that has waited long enough, or a page that the policy chooses.
+//! What to do next: a job that has waited long enough, or a page that the policy chooses.
 
 use std::cmp::Reverse;
 
-use tidewatch_core::{HostId, Span, Time};
-use tidewatch_policy::Choice;
+use tidewatch_core::{HostId, Time};
+use tidewatch_policy::{Choice, Gate};
 
 use super::hosts::{BUSY_LOOK, Gates, Job};
-use super::{Command, Frontier, Next};
+use super::{Command, Defect, Frontier, Next};
 
-/// Longest that a policy which had nothing to fetch is not asked.
-const LAST_IDLE_LOOK: Span = Span::SECOND;
-
-impl Frontier {
+impl Frontier<'_> {
     /// What to do at `now`.
     pub fn next(&mut self, now: Time) -> Next {
         if self.requests >= self.limits.requests {
@@ -52,7 +49,7 @@ impl Frontier {
         if self.jobs >= self.limits.jobs {
             return Err(Time::NEVER);
         }
-        let look = self.pacer.next().max(self.next_look);
+        let look = self.pacer.next();
         if look > now {
             return Err(look);
         }
@@ -62,27 +59,27 @@ impl Frontier {
         }
         let gates = Gates { hosts: &self.hosts, servers: &self.servers, rules: &self.rules, now };
         let Choice::Fetch(page) = self.policy.choose(now, &gates) else {
-            self.next_look = self.after_idling(now);
-            return Err(self.next_look);
+            self.idled += 1;
+            let opens = self.openings.peek().map_or(Time::NEVER, |Reverse(at)| *at);
+            self.pacer.idle(now, opens);
+            return Err(self.pacer.next());
         };
+        let Some(host) = self.pages.host(page) else {
+            self.defect.get_or_insert(Defect::UnknownPage(page));
+            return Err(now + BUSY_LOOK);
+        };
+        let opens = gates.opens_at(host);
+        if opens > now {
+            self.defect.get_or_insert(Defect::ClosedHost { page, at: now, opens });
+        }
         self.pacer.spend(now);
-        let host = self.pages.host(page);
         let state = &mut self.hosts[host.index()];
-        debug_assert!(state.job.is_none(), "a policy chose a page of a host whose gate is closed");
         if state.job.is_some() {
-            // A defect of the policy must not make the crawler rude: the page waits.
             return Err(now + BUSY_LOOK);
         }
         state.job = Some(Job { page, holds_server: false });
         self.jobs += 1;
         Ok(self.step(host, now))
-    }
-
-    /// When to ask a policy again that had nothing to fetch.
-    fn after_idling(&mut self, now: Time) -> Time {
-        let look = now + self.idle_look;
-        self.idle_look = self.idle_look.times(2).min(LAST_IDLE_LOOK);
-        self.openings.peek().map_or(look, |Reverse(at)| look.min(*at))
     }
 
     /// Starts the next step of a host's job, or lets it wait.
@@ -105,7 +102,7 @@ impl Frontier {
         server.is_busy = true;
         job.holds_server = true;
         self.requests += 1;
-        let is_ready = state.robots_until > now;
+        let is_ready = state.memo.robots_until > now;
         Some(if is_ready { Command::Fetch(host, job.page) } else { Command::ReadRobots(host) })
     }
 }

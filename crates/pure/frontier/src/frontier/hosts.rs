@@ -1,4 +1,4 @@
-//! What is known of a host and of the server behind it, and when they may be asked.
+//! What is known of a host and of the server behind it, and when each may get a request.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, HostId, PageId, Span, Time};
@@ -7,23 +7,22 @@ use tidewatch_policy::{Choice, Gate, Policy};
 use super::ServerId;
 use crate::{HostMemo, Politeness};
 
-/// A server with a request is looked at again after this long: nobody knows when a
-/// request will end, and being told too often costs more than being a moment late.
+/// How soon to look at a busy server again. Nobody knows when its request ends, and polling more
+/// often would cost more than the delay.
 pub(super) const BUSY_LOOK: Span = Span::from_micros(100_000);
-/// The same of a host with a job, if its gap is shorter.
+/// How soon to look at a host with a job again, if its gap is shorter.
 const SOONEST_LOOK: Span = Span::from_micros(10_000);
 
-/// A host as it stands.
+/// The state of a host.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Host {
     pub(super) memo: HostMemo,
     pub(super) server: Option<ServerId>,
     pub(super) resolved_until: Time,
-    pub(super) robots_until: Time,
     pub(super) job: Option<Job>,
 }
 
-/// A page of a host that is to be fetched, and all that must come before.
+/// A page to be fetched, with the look-up and robots.txt that come before it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) page: PageId,
@@ -31,7 +30,7 @@ pub(super) struct Job {
     pub(super) holds_server: bool,
 }
 
-/// An address, which one host at a time may ask.
+/// The state of an address: one request at a time, whatever its host.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Server {
     pub(super) opens: Time,

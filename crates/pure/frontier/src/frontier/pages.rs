@@ -22,8 +22,8 @@ impl Pages {
         self.hosts.len()
     }
 
-    pub(super) fn host(&self, page: PageId) -> HostId {
-        self.hosts[page.index()]
+    pub(super) fn host(&self, page: PageId) -> Option<HostId> {
+        self.hosts.get(page.index()).copied()
     }
 
     pub(super) fn hosts(&self) -> &[HostId] {

@@ -1,4 +1,4 @@
-//! How what was asked for went: hosts and servers are closed for their gaps, jobs go on or end.
+//! Reports of the caller: hosts and servers close for their gaps, jobs go on or end.
 
 use std::cmp::Reverse;
 
@@ -8,8 +8,8 @@ use super::hosts::{BUSY_LOOK, Server};
 use super::{Frontier, RobotsRead, ServerId};
 use crate::Answer;
 
-impl Frontier {
-    /// The host has that address until `good_until`. Servers are numbered as they come up.
+impl Frontier<'_> {
+    /// The host's name resolved to `server`, which holds until `good_until`.
     pub fn resolved(&mut self, host: HostId, server: ServerId, good_until: Time, now: Time) {
         if self.servers.len() <= server.0 as usize {
             self.servers.resize(server.0 as usize + 1, Server::default());
@@ -17,31 +17,30 @@ impl Frontier {
         self.requests -= 1;
         let state = &mut self.hosts[host.index()];
         state.server = Some(server);
-        // Good for this job at least, however short-lived the name's record is.
+        // At least until this job's next step, however short the record's time to live is.
         state.resolved_until = good_until.max(now + BUSY_LOOK);
         self.wait(host, now);
     }
 
-    /// The host's robots.txt was read; its page's turn comes after the gap.
+    /// The host's robots.txt was read. The page follows after the gap.
     pub fn robots_read(&mut self, host: HostId, read: &RobotsRead, now: Time) {
         let state = &mut self.hosts[host.index()];
         state.memo.crawl_delay = read.crawl_delay;
-        // Good for this job at least.
-        state.robots_until = read.good_until.max(now + Span::HOUR);
+        // Long enough for this job.
+        state.memo.robots_until = read.good_until.max(now + Span::HOUR);
         self.leave(host, read.answer, read.took, now);
         self.wait(host, now);
     }
 
-    /// The host's page was fetched or not; its job is over. The outcome goes to
-    /// [`Frontier::learn`].
+    /// The page request ended, and with it the host's job. The outcome goes to [`Frontier::learn`].
     pub fn fetched(&mut self, host: HostId, answer: Answer, took: Span, now: Time) {
         self.leave(host, answer, took, now);
         self.end_job(host);
     }
 
-    /// No page request was made for the job (unknown name, robots.txt says no
-    /// or cannot be had): it is over, and its allowance goes to another page.
-    /// `answer` is how the request that decided it went, if there was one.
+    /// The host's job ended without a page request: its name is unknown, or robots.txt forbids the
+    /// page or cannot be read. Another page gets its allowance. `answer` is that of the request that
+    /// ended the job, if there was one.
     pub fn given_up(&mut self, host: HostId, answer: Option<(Answer, Span)>, now: Time) {
         if let Some((answer, took)) = answer {
             self.leave(host, answer, took, now);
@@ -49,11 +48,11 @@ impl Frontier {
             self.requests -= 1;
             self.release(host);
         }
-        self.pacer.refund();
+        self.pacer.refund(now);
         self.end_job(host);
     }
 
-    /// Closes a host until `at`, as when its robots.txt cannot be had.
+    /// Closes a host until `at`, for example because its robots.txt cannot be read.
     pub fn close(&mut self, host: HostId, at: Time) {
         let memo = &mut self.hosts[host.index()].memo;
         memo.opens = memo.opens.max(at);

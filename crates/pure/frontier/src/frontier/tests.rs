@@ -17,7 +17,7 @@ fn rules() -> Politeness {
     Politeness { least_gap: Span::SECOND, ..Politeness::default() }
 }
 
-fn frontier(policy: &str, budget: f64) -> Frontier {
+fn frontier(policy: &str, budget: f64) -> Frontier<'static> {
     let policy = (registry::find(policy).expect("a policy").make)(Setup::seeded(7));
     Frontier::new(policy, rules(), LIMITS, Rate::per_second(budget).expect("a rate"), NOW)
 }
@@ -67,7 +67,7 @@ fn habit() -> impl Strategy<Value = Habit> {
 
 /// Plays inputs and keeps them, as the crawler does.
 struct Recorder {
-    frontier: Frontier,
+    frontier: Frontier<'static>,
     tape: Vec<Input>,
 }
 
@@ -173,6 +173,7 @@ impl World<'_> {
                 }
             }
         }
+        assert_eq!(self.frontier.frontier.defect(), None);
     }
 
     fn begin(&mut self, command: Command, now: Time) {
@@ -378,7 +379,8 @@ fn the_kind_of_a_fetch_follows_from_what_the_frontier_was_told() {
     ] {
         frontier.learn(&Event::Discovered(found));
     }
-    let kinds = |frontier: &Frontier| [0, 1, 2, 3].map(|page| frontier.fetch_kind(PageId(page)));
+    let kinds =
+        |frontier: &Frontier<'_>| [0, 1, 2, 3].map(|page| frontier.fetch_kind(PageId(page)));
     assert_eq!(kinds(&frontier), [First, New, First, Refresh]);
     let mut tell = |outcome, wanted: [FetchKind; 4]| {
         for page in (0..4).map(PageId) {
@@ -397,4 +399,38 @@ fn the_kind_of_a_fetch_follows_from_what_the_frontier_was_told() {
     tell(Outcome::Fetched(Content::default()), [Source, Refresh, Refresh, Refresh]);
     tell(Outcome::Failed(tidewatch_core::Reason::IdleTimeout), [Source, Refresh, Refresh, Refresh]);
     tell(Outcome::Gone, [First, New, First, First]);
+}
+
+/// Chooses the pages of a list, whatever the gates say.
+struct Stubborn(Vec<u32>);
+
+impl Policy for Stubborn {
+    fn learn(&mut self, _: &Event<'_>) {}
+
+    fn choose(&mut self, _: Time, _: &dyn tidewatch_policy::Gate) -> tidewatch_policy::Choice {
+        self.0.pop().map_or(tidewatch_policy::Choice::Idle, |page| {
+            tidewatch_policy::Choice::Fetch(PageId(page))
+        })
+    }
+}
+
+#[test]
+fn a_policy_that_ignores_the_gates_is_told_apart_and_makes_nothing_rude() {
+    let budget = Rate::per_second(1_000.0).expect("a rate");
+    let stubborn = |pages| Frontier::new(Box::new(Stubborn(pages)), rules(), LIMITS, budget, NOW);
+    let mut unknown = stubborn(vec![7]);
+    assert!(matches!(unknown.next(NOW), Next::Wait(_)));
+    assert_eq!(unknown.defect(), Some(Defect::UnknownPage(PageId(7))));
+    let mut busy = stubborn(vec![1, 0]);
+    let host = busy.add_host(HostMemo::default());
+    for page in [0, 1] {
+        busy.learn(&Event::Discovered(named(page)));
+    }
+    assert_eq!(busy.next(NOW), Next::Do(Command::Resolve(host)));
+    assert_eq!(busy.defect(), None);
+    let later = NOW + Span::from_micros(1_000);
+    assert!(matches!(busy.next(later), Next::Wait(_)), "the host has a job");
+    let page = PageId(1);
+    assert!(matches!(busy.defect(), Some(Defect::ClosedHost { page: p, .. }) if p == page));
+    assert_eq!(busy.activity(), (1, 1));
 }

@@ -18,7 +18,7 @@ use crate::{LabError, World};
 
 pub use show::dynamic_quality;
 
-/// What is to be compared.
+/// Policies to compare, and the conditions.
 #[derive(Clone)]
 pub struct Contest {
     /// The policies, in the order of the report.
@@ -31,7 +31,7 @@ pub struct Contest {
     pub repeat: u32,
 }
 
-/// What came of it.
+/// The result of a contest.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// Name of the trace.
@@ -42,18 +42,18 @@ pub struct Comparison {
     pub duration_s: f64,
     /// Length of the measured window, seconds.
     pub measured_s: f64,
-    /// What no policy can beat.
+    /// Upper bounds for every policy.
     pub bounds: Bounds,
-    /// One standing a policy, in the order asked for.
+    /// One standing per policy, in the contest's order.
     pub standings: Vec<Standing>,
 }
 
-/// How one policy did.
+/// The results of one policy.
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// The policy's name.
     pub name: &'static str,
-    /// One entry a repetition.
+    /// One entry per repetition.
     pub runs: Vec<Measures>,
     /// Mean wall time of a run, seconds.
     pub wall_s: f64,

@@ -6,7 +6,7 @@ use tidewatch_report::{Axis, Bar, BarChart, Cell, Chart, Column, Report, Series,
 use super::{Comparison, Standing};
 use crate::engine::{FirstFetch, Measures};
 
-/// A measure as reports show it.
+/// A column of the table and a bar chart of the report.
 struct Shown {
     name: &'static str,
     unit: &'static str,
@@ -51,7 +51,7 @@ impl Comparison {
         SHOWN.iter().filter(gives)
     }
 
-    /// One row a policy: every measure that the trace gives, and the budget's split.
+    /// One row per policy: every measure that the trace gives, and fetches by kind.
     pub fn table(&self) -> Table {
         let mut columns = vec![Column::text("policy")];
         columns.extend(self.given().map(|shown| {
@@ -83,7 +83,7 @@ impl Comparison {
         cells
     }
 
-    /// What was run and under which conditions, in a sentence.
+    /// The trace, the budget and the window, in a sentence.
     pub fn conditions(&self) -> String {
         // Four decimals of a day are nine seconds; trailing zeros say nothing.
         let days = |seconds: f64| (seconds / Span::DAY.seconds() * 1e4).round() / 1e4;
@@ -98,7 +98,7 @@ impl Comparison {
         )
     }
 
-    /// The comparison as a page.
+    /// The comparison as a report.
     pub fn report(&self) -> Report {
         let mut report = Report::new(format!("Policies on {}", self.trace))
             .lead(self.conditions())

@@ -1,4 +1,4 @@
-//! What pages hold, fragment by fragment, now and in the collection's copies.
+//! The fragments of pages and of their copies in the collection.
 //!
 //! For every page that has versions this keeps the set of fragments that are
 //! on the page (live) and in the copy, and how many are in both. Walking the

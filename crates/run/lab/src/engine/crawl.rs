@@ -1,10 +1,12 @@
-//! The simulated crawler: what is known, what is held, and what the policy is told.
+//! The simulated web and its visitors: answers the frontier's commands and tells it what happens.
+
+use std::collections::BTreeMap;
 
 use tidewatch_core::{
     Content, Discovery, Event, FetchKind, HostId, Interest, InterestKind, LinkSeen, Observation,
-    Outcome, PageId, Signal, Time,
+    Outcome, PageId, Signal, Span, Time,
 };
-use tidewatch_policy::{Gate, Policy};
+use tidewatch_frontier::{Answer, Command, Defect, Frontier, HostMemo, Next, RobotsRead, ServerId};
 use tidewatch_trace::Count;
 
 use super::meter::{Measures, Meter};
@@ -14,7 +16,7 @@ use crate::world::World;
 
 const CLICK: InterestKind = InterestKind::Click;
 const VIEW: InterestKind = InterestKind::View;
-/// A page or host that the crawler has not met yet.
+/// A page or host of the trace that the frontier does not know yet.
 const UNKNOWN: u32 = u32::MAX;
 
 /// The state of one run.
@@ -22,12 +24,13 @@ pub(super) struct Crawl<'w> {
     world: &'w World,
     settings: &'w Settings,
     meter: Meter<'w>,
-    /// From the trace's numbers to the crawler's, and back.
+    /// From the trace's numbers to the frontier's, and back.
     page_ids: Vec<u32>,
     pages: Vec<u32>,
     host_ids: Vec<u32>,
     hosts: Vec<u32>,
-    gates: HostGates,
+    /// Requests under way, by when they end. A host has one at most.
+    requests: BTreeMap<(Time, HostId), Command>,
     /// Per page: how many of its links have appeared, and which are still shown.
     shown: Vec<Shown>,
     births: usize,
@@ -43,16 +46,6 @@ struct Shown {
     appeared: u32,
     /// Rows of the trace's link table.
     rows: Vec<u32>,
-}
-
-/// When hosts may be fetched from again, by the crawler's host number.
-#[derive(Debug, Default)]
-pub(super) struct HostGates(Vec<Time>);
-
-impl Gate for HostGates {
-    fn opens_at(&self, host: HostId) -> Time {
-        self.0.get(host.index()).copied().unwrap_or(Time::ZERO)
-    }
 }
 
 /// How far the search log has been passed on.
@@ -75,7 +68,7 @@ impl<'w> Crawl<'w> {
             pages: Vec::new(),
             host_ids: vec![UNKNOWN; world.trace().hosts.len()],
             hosts: Vec::new(),
-            gates: HostGates::default(),
+            requests: BTreeMap::new(),
             shown: vec![Shown::default(); world.len()],
             births: 0,
             signals: 0,
@@ -86,19 +79,15 @@ impl<'w> Crawl<'w> {
         })
     }
 
-    pub(super) fn gates(&self) -> &dyn Gate {
-        &self.gates
-    }
-
-    /// Sets up what is known and held at time 0.
-    pub(super) fn begin(&mut self, policy: &mut dyn Policy) {
+    /// Tells the frontier what is known and held at time 0.
+    pub(super) fn begin(&mut self, frontier: &mut Frontier<'_>) {
         let is_warm = self.settings.start == Start::Warm;
         let pages = &self.world.trace().pages;
         for (page, row) in pages.iter().enumerate() {
             let page = page as u32;
             let is_there = row.born == Time::ZERO;
             if is_there && (is_warm || row.is_seed || self.settings.reveal) {
-                self.discover(policy, page, Time::ZERO, None, is_warm);
+                self.discover(frontier, page, Time::ZERO, None, is_warm);
             }
             let is_held = is_there && is_warm;
             if !(row.is_source || is_held) {
@@ -108,33 +97,110 @@ impl<'w> Crawl<'w> {
         if is_warm {
             let there = |page: &u32| pages[*page as usize].born == Time::ZERO;
             for page in (0..pages.len() as u32).filter(there) {
-                let seen = self.observe(policy, page, Time::ZERO);
-                policy.learn(&Event::Held(seen));
+                let seen = self.observe(frontier, page, Time::ZERO);
+                frontier.learn(&Event::Held(seen));
                 self.meter.copy(page, Time::ZERO);
             }
         }
     }
 
-    /// Lets time pass until `now`: births, hints and log pushes in their order.
-    pub(super) fn advance(&mut self, policy: &mut dyn Policy, now: Time) {
-        loop {
-            let birth = self.next_birth();
-            let hint = self.next_signal();
-            let push = Time::ZERO + self.settings.log_push.times(self.log.pushes + 1);
-            let next = birth.min(hint).min(push);
-            if next > now {
-                return;
+    /// Lets the crawl run until `end`. Requests still under way then are lost.
+    pub(super) fn run(&mut self, frontier: &mut Frontier<'_>, end: Time) -> Result<(), LabError> {
+        let mut now = Time::ZERO;
+        while now < end {
+            self.advance(frontier, now);
+            while let Some(request) = self.requests.first_entry().filter(|r| r.key().0 <= now) {
+                let command = request.remove();
+                self.answer(frontier, command, self.time_of(command), now);
             }
-            if next == birth {
-                let page = self.world.births()[self.births];
-                self.births += 1;
-                self.discover(policy, page, birth, None, false);
-            } else if next == hint {
-                self.hint(policy);
-            } else {
-                self.push_log(policy, push);
+            let wait = self.work(frontier, now)?;
+            let request = self.requests.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+            now = wait.min(request).min(self.next_event()).max(now);
+        }
+        self.advance(frontier, end);
+        Ok(())
+    }
+
+    /// Carries out what the frontier wants at `now`; returns when to ask it again.
+    fn work(&mut self, frontier: &mut Frontier<'_>, now: Time) -> Result<Time, LabError> {
+        loop {
+            let idled = frontier.idled();
+            let next = frontier.next(now);
+            self.meter.count_idle(frontier.idled() - idled, now);
+            if let Some(defect) = frontier.defect() {
+                return Err(match defect {
+                    Defect::UnknownPage(page) => LabError::UnknownPage { page },
+                    Defect::ClosedHost { page, at, opens } => {
+                        LabError::ClosedHost { page, at, opens }
+                    }
+                });
+            }
+            match next {
+                Next::Wait(until) => return Ok(until),
+                Next::Do(command) => self.begin_request(frontier, command, now),
             }
         }
+    }
+
+    fn begin_request(&mut self, frontier: &mut Frontier<'_>, command: Command, now: Time) {
+        let took = self.time_of(command);
+        if took == Span::ZERO {
+            return self.answer(frontier, command, took, now);
+        }
+        let (Command::Resolve(host) | Command::ReadRobots(host) | Command::Fetch(host, _)) =
+            command;
+        self.requests.insert((now + took, host), command);
+    }
+
+    /// How long a command takes.
+    fn time_of(&self, command: Command) -> Span {
+        match command {
+            Command::Resolve(_) => Span::ZERO,
+            Command::ReadRobots(_) => self.settings.robots_time.unwrap_or(Span::ZERO),
+            Command::Fetch(..) => self.settings.fetch_time,
+        }
+    }
+
+    fn answer(&mut self, frontier: &mut Frontier<'_>, command: Command, took: Span, at: Time) {
+        let (answer, good_until) = (Answer::Usual, Time::NEVER);
+        match command {
+            // The trace does not say which hosts share an address: each has its own.
+            Command::Resolve(host) => frontier.resolved(host, ServerId(host.0), good_until, at),
+            Command::ReadRobots(host) => {
+                let crawl_delay = self.world.host_gap(self.hosts[host.index()]);
+                let read = RobotsRead { answer, took, crawl_delay, good_until };
+                frontier.robots_read(host, &read, at);
+            }
+            Command::Fetch(host, page) => {
+                frontier.fetched(host, answer, took, at);
+                self.take(frontier, self.pages[page.index()], at);
+            }
+        }
+    }
+
+    /// Tells the frontier what happened up to `now`: births, hints and log pushes, by time.
+    fn advance(&mut self, frontier: &mut Frontier<'_>, now: Time) {
+        while self.next_event() <= now {
+            let (birth, hint, push) = (self.next_birth(), self.next_signal(), self.next_push());
+            if birth <= hint.min(push) {
+                let page = self.world.births()[self.births];
+                self.births += 1;
+                self.discover(frontier, page, birth, None, false);
+            } else if hint <= push {
+                self.hint(frontier);
+            } else {
+                self.push_log(frontier, push);
+            }
+        }
+    }
+
+    /// When the frontier is next told something that it did not ask for.
+    fn next_event(&mut self) -> Time {
+        self.next_birth().min(self.next_signal()).min(self.next_push())
+    }
+
+    fn next_push(&self) -> Time {
+        Time::ZERO + self.settings.log_push.times(self.log.pushes + 1)
     }
 
     /// Birth of the next page that becomes known without a link.
@@ -155,33 +221,33 @@ impl<'w> Crawl<'w> {
         signals.and_then(|s| s.rows.get(self.signals)).map_or(Time::NEVER, |row| row.at)
     }
 
-    /// Passes on a hint, if it is about a page the crawler knows.
-    fn hint(&mut self, policy: &mut dyn Policy) {
+    /// Passes on a hint, if it is about a page that the frontier knows.
+    fn hint(&mut self, frontier: &mut Frontier<'_>) {
         let Some(signals) = self.world.trace().signals.as_ref() else { return };
         let row = signals.rows[self.signals];
         self.signals += 1;
         let id = self.page_ids[row.page as usize];
         if id != UNKNOWN {
             let kind = &signals.kinds[row.kind as usize];
-            policy.learn(&Event::Hinted(Signal { page: PageId(id), at: row.at, kind }));
+            frontier.learn(&Event::Hinted(Signal { page: PageId(id), at: row.at, kind }));
         }
     }
 
-    /// Tells the policy of the clicks and views up to `until`, on the pages that are logged.
-    fn push_log(&mut self, policy: &mut dyn Policy, until: Time) {
+    /// Tells of the clicks and views up to `until`, on the pages that are logged.
+    fn push_log(&mut self, frontier: &mut Frontier<'_>, until: Time) {
         let world = self.world;
         self.log.clicks += self.read_log(world.clicks_by_time(self.log.clicks), until, CLICK);
         self.log.views += self.read_log(world.views_by_time(self.log.views), until, VIEW);
         self.log.pushes += 1;
         if world.trace().clicks.is_none() && world.trace().views.is_none() {
-            // Nobody keeps a log, which is not to say that nobody clicks.
+            // Without a log nothing is known; an empty one would say that nobody clicks.
             return;
         }
-        policy.learn(&Event::Log(&self.log.pending));
+        frontier.learn(&Event::Log(&self.log.pending));
         self.log.pending.clear();
     }
 
-    /// Moves rows up to `until` to what is pending; how many there were.
+    /// Moves rows up to `until` to `pending`; returns how many rows it read.
     fn read_log<'r>(
         &mut self,
         rows: impl Iterator<Item = &'r Count>,
@@ -203,21 +269,21 @@ impl<'w> Crawl<'w> {
         read
     }
 
-    /// Makes a page known, once.
+    /// Makes a page of the trace known to the frontier.
     fn discover(
         &mut self,
-        policy: &mut dyn Policy,
+        frontier: &mut Frontier<'_>,
         page: u32,
         at: Time,
         via: Option<PageId>,
         is_held: bool,
     ) -> PageId {
         let row = &self.world.trace().pages[page as usize];
-        let host = self.host(row.host);
+        let host = self.host(frontier, row.host);
         let id = PageId(self.pages.len() as u32);
         self.page_ids[page as usize] = id.0;
         self.pages.push(page);
-        policy.learn(&Event::Discovered(Discovery {
+        frontier.learn(&Event::Discovered(Discovery {
             page: id,
             host,
             key: self.world.key(page),
@@ -249,41 +315,30 @@ impl<'w> Crawl<'w> {
         }
     }
 
-    fn host(&mut self, host: u32) -> HostId {
+    fn host(&mut self, frontier: &mut Frontier<'_>, host: u32) -> HostId {
         let id = &mut self.host_ids[host as usize];
         if *id == UNKNOWN {
-            *id = self.hosts.len() as u32;
+            let crawl_delay = self.world.host_gap(host);
+            let known = HostMemo { crawl_delay, robots_until: Time::NEVER, ..HostMemo::default() };
+            let is_known = self.settings.robots_time.is_none();
+            *id = frontier.add_host(if is_known { known } else { HostMemo::default() }).0;
             self.hosts.push(host);
-            self.gates.0.push(Time::ZERO);
         }
         HostId(*id)
     }
 
-    /// Carries out a choice.
-    pub(super) fn fetch(
-        &mut self,
-        policy: &mut dyn Policy,
-        id: PageId,
-        at: Time,
-    ) -> Result<(), LabError> {
-        let page = *self.pages.get(id.index()).ok_or(LabError::UnknownPage { page: id })?;
-        self.pass_gate(id, page, at)?;
-        self.take(policy, page, at);
-        Ok(())
-    }
-
-    /// Fetches a page of the trace, known or not: what a recorded crawl did.
-    pub(super) fn take_recorded(&mut self, policy: &mut dyn Policy, page: u32, at: Time) {
+    /// Fetches a page of the trace, known or not, as a recorded crawl did.
+    pub(super) fn take_recorded(&mut self, frontier: &mut Frontier<'_>, page: u32, at: Time) {
         if self.page_ids[page as usize] == UNKNOWN {
-            self.discover(policy, page, at, None, false);
+            self.discover(frontier, page, at, None, false);
         }
-        self.take(policy, page, at);
+        self.take(frontier, page, at);
     }
 
-    fn take(&mut self, policy: &mut dyn Policy, page: u32, at: Time) {
-        let seen = self.observe(policy, page, at);
+    fn take(&mut self, frontier: &mut Frontier<'_>, page: u32, at: Time) {
+        let seen = self.observe(frontier, page, at);
         let (kind, is_gone) = (seen.kind, seen.outcome == Outcome::Gone);
-        policy.learn(&Event::Fetched(seen));
+        frontier.learn(&Event::Fetched(seen));
         self.meter.count(page, at, kind);
         if is_gone {
             self.meter.drop_copy(page, at);
@@ -296,35 +351,21 @@ impl<'w> Crawl<'w> {
         self.meter.copy(page, at);
     }
 
-    fn pass_gate(&mut self, id: PageId, page: u32, at: Time) -> Result<(), LabError> {
-        let host = self.world.trace().pages[page as usize].host;
-        let gate = &mut self.gates.0[self.host_ids[host as usize] as usize];
-        if *gate > at {
-            return Err(LabError::ClosedHost { page: id, at, opens: *gate });
-        }
-        *gate = at + self.world.host_gap(host);
-        Ok(())
-    }
-
-    pub(super) fn idle(&mut self, at: Time) {
-        self.meter.count_idle(at);
-    }
-
     pub(super) fn finish(self, end: Time) -> Measures {
         self.meter.finish(end)
     }
 
     /// What a fetch of `page` at `at` shows; pages it reveals become known on the way.
-    fn observe(&mut self, policy: &mut dyn Policy, page: u32, at: Time) -> Observation<'_> {
+    fn observe(&mut self, frontier: &mut Frontier<'_>, page: u32, at: Time) -> Observation<'_> {
         let row = &self.world.trace().pages[page as usize];
         let id = PageId(self.page_ids[page as usize]);
         let previous = self.meter.copied(page);
-        let kind = self.kind(page);
+        let kind = frontier.fetch_kind(id);
         if row.died.is_some_and(|died| died <= at) {
             return Observation { page: id, at, kind, previous, outcome: Outcome::Gone };
         }
         let links_moved = self.show_links(page, at);
-        self.reveal_links(policy, page, id, at);
+        self.reveal_links(frontier, page, id, at);
         self.meter.close(page, at);
         self.meter.contents.sketch(page, self.settings.sketch_len, &mut self.sketch);
         let changed = previous.map(|then| {
@@ -341,17 +382,6 @@ impl<'w> Crawl<'w> {
         Observation { page: id, at, kind, previous, outcome: Outcome::Fetched(content) }
     }
 
-    fn kind(&self, page: u32) -> FetchKind {
-        let is_source = self.world.trace().pages[page as usize].is_source;
-        let was_fetched = self.meter.first_copied(page).is_some();
-        match (was_fetched, is_source) {
-            (true, true) => FetchKind::Source,
-            (true, false) => FetchKind::Refresh,
-            (false, false) if self.world.is_shown_by_source(page) => FetchKind::New,
-            (false, _) => FetchKind::Frontier,
-        }
-    }
-
     /// Brings the list of links that `page` shows up to `at`; whether it changed.
     fn show_links(&mut self, page: u32, at: Time) -> bool {
         let rows = self.world.link_rows(page);
@@ -366,7 +396,7 @@ impl<'w> Crawl<'w> {
                 break;
             }
             shown.appeared += 1;
-            // Links that came and went between two looks were never seen.
+            // Nobody saw a link that came and went between two visits.
             if table[row].disappears.is_none_or(|gone| gone > at) {
                 shown.rows.push(row as u32);
                 moved = true;
@@ -375,7 +405,7 @@ impl<'w> Crawl<'w> {
         moved
     }
 
-    fn reveal_links(&mut self, policy: &mut dyn Policy, page: u32, id: PageId, at: Time) {
+    fn reveal_links(&mut self, frontier: &mut Frontier<'_>, page: u32, id: PageId, at: Time) {
         let table = &self.world.trace().links;
         let rows = std::mem::take(&mut self.shown[page as usize].rows);
         self.links.clear();
@@ -385,7 +415,7 @@ impl<'w> Crawl<'w> {
             self.anchors.extend(self.world.words().anchor(target));
             let is_new = self.page_ids[target as usize] == UNKNOWN;
             let target = if is_new {
-                self.discover(policy, target, at, Some(id), false)
+                self.discover(frontier, target, at, Some(id), false)
             } else {
                 PageId(self.page_ids[target as usize])
             };

@@ -12,7 +12,7 @@ use tidewatch_math::sum::Sum;
 use super::contents::Contents;
 use crate::world::World;
 
-/// A page's first fetch: what profit and coverage are made of.
+/// A page's first fetch. Profit and coverage are sums over these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FirstFetch {
     /// When.
@@ -31,8 +31,7 @@ pub struct Measures {
     pub profit_per_s: Option<f64>,
     /// Clicks per second that met an up-to-date copy in the collection.
     pub served_per_s: Option<f64>,
-    /// The same, where each click on a page with versions counts by how much of the copy is still
-    /// right, one less its divergence.
+    /// The same, where a click on a page with versions counts 1 − divergence of the copy.
     pub served_in_parts_per_s: Option<f64>,
     /// Weighted share of time that copies were up to date `[CGM03]`.
     pub freshness: Option<f64>,
@@ -56,7 +55,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Share of sources visited at most so often in the window; `None` if there are none.
+    /// Share of sources with at most `at_most` visits in the window; `None` without sources.
     pub fn hardly_visited(&self, at_most: u32) -> Option<f64> {
         let hardly = self.source_visits.iter().filter(|&&visits| visits <= at_most).count();
         let sources = self.source_visits.len();
@@ -128,11 +127,11 @@ impl<'w> Meter<'w> {
         }
     }
 
-    pub(super) fn count_idle(&mut self, at: Time) {
-        self.out.idle += u64::from(self.in_window(at));
+    pub(super) fn count_idle(&mut self, times: u64, at: Time) {
+        self.out.idle += if self.in_window(at) { times } else { 0 };
     }
 
-    /// A page that counts towards coverage exists.
+    /// Counts a page towards what coverage is a share of.
     pub(super) fn may_be_covered(&mut self, page: u32) {
         self.coverable.add(self.world.trace().pages[page as usize].weight);
     }
@@ -159,8 +158,8 @@ impl<'w> Meter<'w> {
         self.out.gone += u64::from(self.in_window(at));
     }
 
-    /// Adds up what the copy of a page was worth from when it was taken until
-    /// `at`, when it is replaced, dropped or the run ends.
+    /// Adds the integrals of a page's copy, from when it was taken until `at`, when it is replaced or
+    /// dropped or the run ends.
     pub(super) fn close(&mut self, page: u32, at: Time) {
         let Some(taken) = self.copied(page) else {
             self.contents.advance(self.world, page, Time::ZERO, at, |_, _, _| {});

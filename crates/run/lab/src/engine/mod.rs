@@ -1,16 +1,20 @@
-//! A crawl on simulated time: a policy meets a world, and what it achieves is measured.
+//! A crawl on simulated time: the live crawler's frontier meets a world, and a meter tells what the
+//! policy achieves.
 //!
-//! The budget is a steady allowance: N fetches per second means one choice
-//! every 1/N seconds, and a choice not made lapses. A fetch takes no time. In
-//! between, in the order of time, pages that need no link become known, hints
-//! arrive, and the search log is pushed: only then does the policy see the
-//! clicks since the last push, and only those on pages that were in the
-//! collection when they were clicked, since nobody can click what the engine
-//! does not show.
+//! The engine is a clock and a web. [`Frontier`] decides what is fetched when, as in the live
+//! crawler: it asks the policy, paces the budget and keeps politeness. The engine answers its
+//! commands from the trace after the time that [`Settings`] state. In between, in the order of time,
+//! pages that need no link become known, hints arrive, and the search log is pushed: only then does
+//! the policy see the clicks since the last push, and only those on pages that were in the collection
+//! when they were clicked, since nobody can click what the engine does not show.
+//!
+//! [`Settings::new`] keeps the setting of the papers. N fetches per second mean one choice every 1/N
+//! seconds, and a choice not made lapses ([`Unused::Lapse`]). A fetch takes no time. A host is left
+//! alone for as long as the trace says and no longer; its robots.txt is known.
 //!
 //! How a run starts:
-//! * [`Start::Warm`]: everything born at time 0 is known and was fetched then,
-//!   at no cost and for no profit. What sources showed then is old `[LOSS13]`.
+//! * [`Start::Warm`]: everything born at time 0 is known and was fetched then, at no cost and for no
+//!   profit. What sources showed then is old `[LOSS13]`.
 //! * [`Start::Cold`]: the collection is empty and only seeds are known.
 
 pub(crate) mod contents;
@@ -19,15 +23,16 @@ mod meter;
 
 use tidewatch_core::record::SKETCH_LEN;
 use tidewatch_core::{Event, Rate, Span, Time};
-use tidewatch_policy::{Choice, Policy};
+use tidewatch_frontier::{Frontier, Limits, Pacer, Politeness, Unused};
+use tidewatch_policy::{Choice, Gate, Policy};
 
 use crate::LabError;
 use crate::world::World;
 use crawl::Crawl;
 pub use meter::{FirstFetch, Measures};
 
-/// Choices that one run may make. More would take days even for a policy that
-/// costs nothing; the budget was meant for another unit of time.
+/// Most choices of one run. More would take days even for a policy that costs nothing: the budget
+/// was meant for another unit of time.
 const MOST_CHOICES: f64 = 1e11;
 
 /// What is in the collection when the crawl begins.
@@ -69,10 +74,21 @@ pub struct Settings {
     pub sketch_len: usize,
     /// Whether servers tell when a page last changed.
     pub last_modified: bool,
+    /// Requests and jobs at once.
+    pub limits: Limits,
+    /// How hosts are treated. Crawl-delay is the least gap that the trace states for a host.
+    pub politeness: Politeness,
+    /// What becomes of allowances for which the policy has no page.
+    pub unused: Unused,
+    /// How long a fetch takes. The page is seen as it is when the fetch ends.
+    pub fetch_time: Span,
+    /// How long it takes to read a host's robots.txt, once; `None` if it is known from the start.
+    pub robots_time: Option<Span>,
 }
 
 impl Settings {
-    /// The usual conditions: warm start, logs pushed every hour, all of the run measured.
+    /// The setting of the papers: warm start, logs pushed every hour, all of the run measured; fetches
+    /// take no time, choices not made lapse.
     pub fn new(budget: Rate) -> Self {
         Settings {
             budget,
@@ -83,6 +99,11 @@ impl Settings {
             reveal: false,
             sketch_len: SKETCH_LEN,
             last_modified: false,
+            limits: Limits::NONE,
+            politeness: Politeness::CRAWL_DELAY_ONLY,
+            unused: Unused::Lapse,
+            fetch_time: Span::ZERO,
+            robots_time: None,
         }
     }
 
@@ -95,6 +116,11 @@ impl Settings {
         }
         let end = Time::ZERO + duration;
         Ok((end - last, end))
+    }
+
+    fn frontier<'p>(&self, policy: Box<dyn Policy + 'p>) -> Frontier<'p> {
+        let pacer = Pacer::new(self.budget, self.unused, Time::ZERO);
+        Frontier::paced(policy, self.politeness, self.limits, pacer)
     }
 
     fn check(&self, world: &World) -> Result<(), LabError> {
@@ -113,6 +139,19 @@ impl Settings {
     }
 }
 
+/// A policy that somebody else owns.
+struct Borrowed<'p>(&'p mut dyn Policy);
+
+impl Policy for Borrowed<'_> {
+    fn learn(&mut self, event: &Event<'_>) {
+        self.0.learn(event);
+    }
+
+    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
+        self.0.choose(now, gate)
+    }
+}
+
 /// Runs `policy` over `world`.
 pub fn run(
     world: &World,
@@ -120,35 +159,23 @@ pub fn run(
     settings: &Settings,
 ) -> Result<Measures, LabError> {
     settings.check(world)?;
-    let budget = settings.budget.as_per_second();
     let end = Time::ZERO + world.trace().duration;
     let mut crawl = Crawl::new(world, settings)?;
-    policy.learn(&Event::Budget(settings.budget));
+    let mut frontier = settings.frontier(Box::new(Borrowed(policy)));
     let asked = world.words().asked();
     if !asked.is_empty() {
-        policy.learn(&Event::Asked(&asked));
+        frontier.learn(&Event::Asked(&asked));
     }
-    crawl.begin(policy);
-    for choice in 1u64.. {
-        let at = Time::from_seconds(choice as f64 / budget).unwrap_or(Time::NEVER);
-        if at >= end {
-            break;
-        }
-        crawl.advance(policy, at);
-        match policy.choose(at, crawl.gates()) {
-            Choice::Fetch(page) => crawl.fetch(policy, page, at)?,
-            Choice::Idle => crawl.idle(at),
-        }
-    }
-    crawl.advance(policy, end);
+    crawl.begin(&mut frontier);
+    crawl.run(&mut frontier, end)?;
     Ok(crawl.finish(end))
 }
 
 /// Measures a crawl that has already happened: fetches of trace pages, by time.
 ///
-/// The same meter as [`run`]'s, so a live crawl of a served trace and a
-/// simulated one are judged alike. Fetches out of order or past the end are
-/// put at the time of the one before or left out.
+/// The meter is that of [`run`], so a live crawl of a served trace and a simulated one are judged
+/// alike. A fetch out of order counts at the time of the one before; a fetch past the end does not
+/// count.
 pub fn judge(
     world: &World,
     settings: &Settings,
@@ -157,18 +184,19 @@ pub fn judge(
     struct Deaf;
     impl Policy for Deaf {
         fn learn(&mut self, _: &Event<'_>) {}
-        fn choose(&mut self, _: Time, _: &dyn tidewatch_policy::Gate) -> Choice {
+        fn choose(&mut self, _: Time, _: &dyn Gate) -> Choice {
             Choice::Idle
         }
     }
     settings.check(world)?;
     let end = Time::ZERO + world.trace().duration;
     let mut crawl = Crawl::new(world, settings)?;
-    crawl.begin(&mut Deaf);
+    let mut frontier = settings.frontier(Box::new(Deaf));
+    crawl.begin(&mut frontier);
     let mut now = Time::ZERO;
     for &(at, page) in fetches.iter().filter(|(at, _)| *at < end) {
         now = now.max(at);
-        crawl.take_recorded(&mut Deaf, page, now);
+        crawl.take_recorded(&mut frontier, page, now);
     }
     Ok(crawl.finish(end))
 }

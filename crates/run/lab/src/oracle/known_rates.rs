@@ -1,4 +1,4 @@
-//! Refresh policies told how often each page truly changes over the run.
+//! Refresh policies that know each page's true change rate over the run.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{PageKey, Time};

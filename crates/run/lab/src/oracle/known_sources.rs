@@ -1,4 +1,4 @@
-//! ECHO told what sources are worth: how much of what it misses is for want of knowing?
+//! ECHO with the true terms of every source: how much does it lose because it has to learn them?
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{PageKey, Time};
@@ -6,18 +6,18 @@ use tidewatch_policy::echo::{Echo, Rule, Settings, Terms};
 
 use crate::world::World;
 
-/// What is added up over the new pages of a source.
+/// Sums over the new pages of a source.
 #[derive(Clone, Copy, Default)]
 struct Sums {
-    /// Pages that it is the first to show.
+    /// Pages that no other source shows earlier.
     first: f64,
-    /// Pages, clicks on them, and the ages of those clicks in seconds, of all that it shows.
+    /// Pages that it shows, clicks on them, and the ages of those clicks in seconds.
     pages: f64,
     clicks: f64,
     ages: f64,
 }
 
-/// Of sources whose pages are never clicked; their profit is zero, so it does not matter.
+/// Decay for sources whose pages are never clicked; their profit is zero, so any value does.
 const SOME_DECAY: f64 = 1.0 / 86_400.0;
 
 /// The true terms of every source over the run: clicks of its average new page, how fast they come
@@ -51,7 +51,7 @@ pub fn source_terms(world: &World) -> FxHashMap<PageKey, Terms> {
     sums.iter().map(|(&source, sum)| (world.key(source), terms(sum))).collect()
 }
 
-/// ECHO by a rule, told the true terms of all sources.
+/// ECHO by `rule`, with the true terms of all sources.
 pub fn known_sources(world: &World, rule: Rule) -> Echo {
     Echo::knowing(rule, Settings::DEFAULT, source_terms(world))
 }

@@ -1,4 +1,4 @@
-//! The off-line yardsticks of information longevity `[OP08, §3.4]`.
+//! The off-line policies of information longevity `[OP08, §3.4]`.
 //!
 //! *Static* knowledge is a page's average behaviour over the whole run: each page gets the period at
 //! which its worth U reaches a threshold, and the threshold is the one that spends the budget.
@@ -18,18 +18,18 @@ use crate::engine::contents::Contents;
 use crate::snapshots::{MOST_SNAPSHOTS, PageSnapshots, SnapshotWorth};
 use crate::world::World;
 
-/// What is known of pages beforehand.
+/// What a static policy knows of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knowledge {
     /// Which pages ever change; those share the budget evenly.
     Changing,
-    /// How often each changes; whether a copy is stale at all counts.
+    /// How often each changes; a copy is stale or it is not.
     Rates,
-    /// How each diverges; how much of a copy is stale counts.
+    /// How each diverges; a copy may be stale in part.
     Divergence,
 }
 
-/// The snapshots through which a world is known: thirty or more, two days apart where it is short.
+/// Number and spacing of the snapshots of a world: two days apart, from 3 to [`MOST_SNAPSHOTS`].
 fn snapshots(world: &World) -> (usize, Span) {
     let days = world.trace().duration.seconds() / Span::DAY.seconds();
     let count = ((days / 2.0) as usize).clamp(3, MOST_SNAPSHOTS);
@@ -94,7 +94,7 @@ impl KnownLongevity {
         };
         let root =
             bisect(|log| budget - demand(log).min(f64::MAX), (-20.0, 40.0), Stop::absolute(1e-9));
-        // More budget than can be spent: as often as is worth anything at all.
+        // The budget exceeds all demand: refresh as often as is worth anything at all.
         let log = root.map_or(-20.0, |root| root.x);
         let intervals: FxHashMap<PageKey, Span> = self
             .pages
@@ -218,7 +218,7 @@ impl Policy for SeenLongevity<'_> {
             let page = self.met.page(id) as usize;
             let weight = self.world.trace().pages[page].weight;
             let worth = self.copies[page].map_or(f64::MAX, |copy| copy.worth * weight);
-            // An entry of an earlier moment; today's is in the queue as well.
+            // Otherwise the entry is outdated, and the current one is in the queue as well.
             if worth.to_bits() == was.to_bits() {
                 return Choice::Fetch(id);
             }

@@ -1,11 +1,11 @@
-//! What every oracle keeps: which page is which, and what is still to happen.
+//! What every oracle keeps: page numbers of the trace, and coming changes.
 
 use tidewatch_core::{Discovery, HostId, PageId, Time};
 use tidewatch_policy::{Agenda, Highest};
 
 use crate::world::World;
 
-/// The crawler's numbers of pages beside the trace's.
+/// The frontier's page numbers beside the trace's.
 pub(super) struct Met {
     pages: Vec<u32>,
     ids: Vec<Option<(PageId, HostId)>>,
@@ -16,7 +16,7 @@ impl Met {
         Met { pages: Vec::new(), ids: vec![None; world.len()] }
     }
 
-    /// Takes note of a page that became known; its number in the trace.
+    /// Records a page that became known; returns its number in the trace.
     pub(super) fn meet(&mut self, world: &World, found: &Discovery<'_>) -> u32 {
         let page = world.page_of(found.key).expect("events name pages of the world");
         self.pages.push(page);
@@ -29,7 +29,7 @@ impl Met {
         self.pages[id.index()]
     }
 
-    /// Puts a page of the trace on the agenda if it was met and is worth anything.
+    /// Puts a page of the trace on the agenda if it is known and its value is above zero.
     pub(super) fn enter(&self, page: u32, value: f64, agenda: &mut Agenda<Highest>) {
         if let Some((id, host)) = self.ids[page as usize].filter(|_| value > 0.0) {
             agenda.push(Highest(value), host, id);
@@ -37,11 +37,11 @@ impl Met {
     }
 }
 
-/// What happens to pages, by time.
+/// Coming changes of pages, by time.
 pub(super) struct Upcoming(Vec<(Time, u32)>);
 
 impl Upcoming {
-    /// Of (time, page) in any order; the same twice counts once.
+    /// Takes (time, page) in any order; duplicates count once.
     pub(super) fn new(happenings: impl Iterator<Item = (Time, u32)>) -> Self {
         let mut all: Vec<_> = happenings.collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
@@ -49,7 +49,7 @@ impl Upcoming {
         Upcoming(all)
     }
 
-    /// The next that has happened by `now`.
+    /// Removes and returns the next change by `now`.
     pub(super) fn next_by(&mut self, now: Time) -> Option<(Time, u32)> {
         self.0.pop_if(|(at, _)| *at <= now)
     }

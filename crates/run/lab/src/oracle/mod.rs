@@ -1,4 +1,4 @@
-//! Policies that may look at the truth. What they reach bounds what can be learned.
+//! Policies that may look at the truth. They bound what a policy that has to learn can reach.
 
 mod known_rates;
 mod known_sources;

@@ -1,4 +1,4 @@
-//! Omniscient: knows every page from its birth and everything that will happen to it.
+//! Omniscient: knows every page from its birth, and its future.
 
 use tidewatch_core::{Event, Observation, Outcome, Time};
 use tidewatch_policy::{Agenda, Choice, Gate, Highest, Policy};
@@ -66,7 +66,7 @@ impl<'w> Omniscient<'w> {
         self.met.enter(page, self.worth(page, now), &mut self.agenda);
     }
 
-    /// Changes up to `now` make copies stale and thereby worth a fetch.
+    /// Puts copies that became stale up to `now` on the agenda.
     fn catch_up(&mut self, now: Time) {
         while let Some((_, page)) = self.changes.next_by(now) {
             if self.copied[page as usize].is_some() {

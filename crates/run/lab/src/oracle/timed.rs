@@ -1,4 +1,4 @@
-//! Visits at given intervals, whatever happens: the schedules of theory.
+//! Visits at fixed intervals.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{Event, HostId, Outcome, PageId, PageKey, Span, Time};
@@ -16,12 +16,12 @@ pub struct Timed {
     intervals: FxHashMap<PageKey, Span>,
     pages: Vec<(HostId, Span)>,
     due: Agenda<(Time, u32)>,
-    /// When each page should have been visited last.
+    /// The last visit of each page by its schedule.
     ideal: Vec<Time>,
 }
 
 impl Timed {
-    /// Pages not named are never visited.
+    /// Visits each page of `intervals`, and no other.
     pub fn new(intervals: FxHashMap<PageKey, Span>, seed: u64) -> Self {
         let (pages, ideal) = (Vec::new(), Vec::new());
         Timed { seed, intervals, pages, due: Agenda::default(), ideal }

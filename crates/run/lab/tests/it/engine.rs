@@ -2,7 +2,8 @@
 
 use std::sync::mpsc::{Sender, channel};
 
-use tidewatch_core::{Event, Outcome, PageId, Rate, Span, Time};
+use tidewatch_core::{Event, HostId, Outcome, PageId, Rate, Span, Time};
+use tidewatch_frontier::Politeness;
 use tidewatch_lab::engine::{bounds, judge, run};
 use tidewatch_lab::{LabError, Measures, Settings, Start, World};
 use tidewatch_policy::{Choice, Gate, Policy};
@@ -217,6 +218,56 @@ fn a_closed_host_is_closed() {
         error.to_string(),
         "bug in the policy: it chose page 0 at 14, but politeness closes the host until 15"
     );
+}
+
+#[test]
+fn a_page_that_the_policy_was_never_told_of_is_refused() {
+    let error = play(changing(), &[(5.0, 7)], &settings()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the policy chose page 7, which it was never told of; this is a defect of the policy"
+    );
+}
+
+/// Where robots.txt has to be read, that is a request too, and the page waits for the gap after it.
+#[test]
+fn robots_txt_is_read_before_the_first_page_of_a_host() {
+    let limited = Trace {
+        hosts: vec![Host { name: "host.example".into(), max_rate: Rate::per_second(0.1) }],
+        ..changing()
+    };
+    for (robots_time, fetched) in [(None, 5), (Some(Span::ZERO), 15), (Some(Span::SECOND), 16)] {
+        let settings = Settings { robots_time, ..settings() };
+        let (measures, told) = play(limited.clone(), &[(5.0, 0)], &settings).unwrap();
+        assert!(
+            told.iter().any(|line| line.starts_with(&format!("{fetched} refresh"))),
+            "{told:?}"
+        );
+        assert_eq!((measures.fetches, measures.idle), ([1, 0, 0, 0], 98));
+    }
+}
+
+/// Fetches page 0 whenever its host is open.
+struct Eager;
+
+impl Policy for Eager {
+    fn learn(&mut self, _: &Event<'_>) {}
+
+    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
+        if gate.opens_at(HostId(0)) <= now { Choice::Fetch(PageId(0)) } else { Choice::Idle }
+    }
+}
+
+/// A host has one job at a time, and rests after each: chosen at 1, 5, 9, … s, each fetch ends a
+/// second later and closes the host for three.
+#[test]
+fn fetches_that_take_time_keep_their_host_busy() {
+    let gap = Span::SECOND.times(3);
+    let rules = Politeness { least_gap: gap, most_gap: gap, ..Politeness::CRAWL_DELAY_ONLY };
+    let settings = Settings { politeness: rules, fetch_time: Span::SECOND, ..settings() };
+    let measures = run(&World::new(changing()).unwrap(), &mut Eager, &settings).unwrap();
+    // The last one is chosen at 97 s and ends at 98 s; there are choices from 1 to 99 s.
+    assert_eq!((measures.fetches, measures.idle), ([25, 0, 0, 0], 99 - 25));
 }
 
 /// An empty log would say that nobody clicks.

@@ -33,9 +33,16 @@ fn order_of_the_paper() {
     assert!(online < blind, "{online} {blind}");
 }
 
+/// Experiments, how many figures each draws at least, and what its tables compare.
+const EXPERIMENTS: [(&str, usize, &[&str]); 3] = [
+    ("lifetimes", 3, &["churn", "scroll"]),
+    ("longevity-offline", 2, &["uniform", "HS-S", "FS-S", "HS-D", "FS-D"]),
+    ("longevity-vs-cgm", 2, &["cgm", "cgm-oracle", "curve-fit", "bound-based", "fs-s", "fs-d"]),
+];
+
 #[test]
 fn experiments_run_small() {
-    for name in ["lifetimes", "longevity-offline", "longevity-vs-cgm"] {
+    for (name, figures, compared) in EXPERIMENTS {
         let setup = experiment::Setup {
             seed: 1,
             repeat: 1,
@@ -44,7 +51,12 @@ fn experiments_run_small() {
             trace: None,
             say: &|_| {},
         };
-        let report = (experiment::find(name).unwrap().run)(&setup).unwrap();
-        assert!(report.to_html().contains("<svg"), "{name}");
+        let html = (experiment::find(name).unwrap().run)(&setup).unwrap().to_html();
+        let drawn = html.matches("<svg").count();
+        assert!(drawn >= figures, "{name} draws {drawn} figures");
+        assert!(!html.contains("NaN"), "{name} has a figure that is no number");
+        for what in compared {
+            assert!(html.contains(&format!(">{what}")), "{name} does not show {what}");
+        }
     }
 }
