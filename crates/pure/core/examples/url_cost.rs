@@ -10,6 +10,7 @@ use std::hint::black_box;
 use std::io;
 use std::time::{Duration, Instant};
 
+use tidewatch_core::PageKey;
 use tidewatch_core::url::CanonicalUrl;
 use url::Url;
 
@@ -31,14 +32,16 @@ fn main() -> io::Result<()> {
         let round = [
             time(&urls, |url| Url::parse(url).is_ok()),
             time(&urls, |url| CanonicalUrl::parse(url).is_ok()),
-            time(&urls, |url| CanonicalUrl::parse(url).is_ok_and(|url| url.hash64() > 0)),
+            time(&urls, |url| {
+                CanonicalUrl::parse(url).is_ok_and(|url| PageKey::of(url.as_str()).0 > 0)
+            }),
             time(&urls, |url| CanonicalUrl::parse(url).is_ok_and(|url| !url.surt().is_empty())),
         ];
         for (best, time) in best.iter_mut().zip(round) {
             *best = time.min(*best);
         }
     }
-    let names = ["url::Url::parse", "canonical", "canonical + hash64", "canonical + surt"];
+    let names = ["url::Url::parse", "canonical", "canonical + key", "canonical + surt"];
     println!("{} URLs", urls.len());
     for (name, time) in names.iter().zip(best) {
         let each_ns = time.as_nanos() as f64 / urls.len().max(1) as f64;

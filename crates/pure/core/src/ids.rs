@@ -1,4 +1,4 @@
-//! Names for things: pages, hosts, and the hash that tells two URLs apart.
+//! Numbers of pages and hosts, and the hash that identifies a page everywhere.
 
 use std::fmt;
 
@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// A page within one crawl: dense, counted up in the order of discovery.
 ///
-/// Dense numbers let a policy keep its state in plain arrays. Thirty-two bits
-/// hold four thousand million pages, more than one machine keeps; a cluster
-/// gives each shard its own numbering. The number says when a page was found
-/// and nothing else: in the lab it hides the trace's own ids.
+/// Dense numbers let a policy keep its state in plain arrays. 32 bits hold 4 billion pages, more
+/// than one partition keeps; each partition has its own numbers. A number tells the order of
+/// discovery and nothing else: in the lab it hides the ids of the trace.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

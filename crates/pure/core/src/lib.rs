@@ -1,7 +1,6 @@
-//! What is a page, a host, a time, an observation, a canonical URL?
+//! What is a page, a host, a time, an observation, a reason, a canonical URL?
 //!
-//! The words that every other crate speaks. Pure: no clock, no file, no
-//! socket, no ambient randomness.
+//! The types that every other crate shares.
 
 #![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
 

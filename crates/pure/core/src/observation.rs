@@ -1,8 +1,8 @@
 //! What a crawler learns: discoveries, outcomes of fetches, clicks and hints.
 //!
-//! These are the only facts a policy ever gets. The live crawler makes them
-//! from the network and its logs, the lab from a trace; a policy cannot tell
-//! which. They borrow what they carry, so that telling costs no allocation.
+//! These are the only facts a policy gets. The live crawler makes them from the network and its
+//! logs, the lab from a trace; a policy cannot tell which. They borrow what they carry, so an event
+//! costs no allocation.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,13 @@ use crate::{HostId, PageId, PageKey, Rate, Reason, Span, Time};
 /// What a fetch was for. One budget pays for all four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FetchKind {
-    /// Again, a page that is in the collection.
+    /// A page in the collection, fetched again for its content.
     Refresh,
-    /// Again, a content source, for the links it shows.
+    /// A content source, fetched again for its links.
     Source,
-    /// For the first time, a page that a source revealed.
+    /// A page that a source revealed, fetched for the first time.
     New,
-    /// For the first time, a page known in any other way.
+    /// Any other page, fetched for the first time.
     Frontier,
 }
 
@@ -40,7 +40,7 @@ impl FetchKind {
 /// A page became known to the crawler.
 #[derive(Clone, Copy, Debug)]
 pub struct Discovery<'a> {
-    /// The page, and the host that serves it.
+    /// The page.
     pub page: PageId,
     /// The host that serves it.
     pub host: HostId,
@@ -76,7 +76,7 @@ pub enum Outcome<'a> {
     Fetched(Content<'a>),
     /// The page is gone for good (404, 410).
     Gone,
-    /// Nothing can be said about the page, such as after a time-out or a server error.
+    /// No statement about the page, such as after a time-out or a server error.
     Failed(Reason),
 }
 
@@ -86,17 +86,17 @@ pub struct Content<'a> {
     /// Whether a reader would see a difference from the copy held;
     /// `None` on a first fetch.
     pub changed: Option<bool>,
-    /// When the server says that it last changed, where it says so.
+    /// `Last-Modified`, where the server sends it.
     pub last_modified: Option<Time>,
     /// The smallest fragment hashes of the page, ascending; empty where unknown.
     pub sketch: &'a [u64],
     /// The links it shows now.
     pub links: &'a [LinkSeen],
-    /// The words of each of those links, in the same order; empty where unknown.
+    /// Anchor texts of those links, in the same order; empty where unknown.
     pub anchors: &'a [&'a str],
 }
 
-/// One fetch and what came of it.
+/// One fetch and its outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {
     /// The page fetched.
@@ -105,7 +105,7 @@ pub struct Observation<'a> {
     pub at: Time,
     /// What for.
     pub kind: FetchKind,
-    /// The successful fetch before this one.
+    /// When the page was last fetched with success.
     pub previous: Option<Time>,
     /// What came back.
     pub outcome: Outcome<'a>,
@@ -123,7 +123,7 @@ impl Observation<'_> {
 pub struct Interest {
     /// The page that was shown or clicked.
     pub page: PageId,
-    /// When it was, which is earlier than when the log told.
+    /// When it happened; the log is read later.
     pub at: Time,
     /// How often.
     pub count: f64,
@@ -140,14 +140,14 @@ pub enum InterestKind {
     Click,
 }
 
-/// What users ask, from the search log.
+/// A query from the search log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked<'a> {
     /// The words of the query, separated by blanks.
     pub words: &'a str,
     /// How often it was asked.
     pub count: f64,
-    /// How much of the need the collection leaves unmet: 0 = served well, 1 = not at all.
+    /// Share of the need that the collection leaves unmet, from 0 to 1.
     pub need: f64,
 }
 
@@ -167,17 +167,16 @@ pub struct Signal<'a> {
 pub enum Event<'a> {
     /// A page became known. Precedes every other event that names the page.
     Discovered(Discovery<'a>),
-    /// The copy of a page that was in the collection when the crawl began.
+    /// A copy that was in the collection when the crawl began.
     Held(Observation<'a>),
     /// A fetch ended.
     Fetched(Observation<'a>),
-    /// The search log was read: all that happened since it was last read.
+    /// New views and clicks in the search log.
     Log(&'a [Interest]),
-    /// The queries of the search log were read: all asked since they were last read.
+    /// New queries in the search log.
     Asked(&'a [Asked<'a>]),
     /// A hint came in.
     Hinted(Signal<'a>),
-    /// The operator set the budget, in fetches per second. Comes before the
-    /// first choice, and again whenever it changes.
+    /// The budget in fetches per second. Comes before the first choice and whenever it changes.
     Budget(Rate),
 }

@@ -44,7 +44,7 @@ impl Time {
     /// Later than every instant that can occur; the due time of "never".
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The instant so many microseconds after the origin.
+    /// The instant `micros` after the origin.
     pub const fn from_micros(micros: u64) -> Self {
         Time(micros)
     }
@@ -87,12 +87,12 @@ impl Span {
     /// One week.
     pub const WEEK: Span = Span(7 * Self::DAY.0);
 
-    /// So many microseconds.
+    /// A span of `micros`.
     pub const fn from_micros(micros: u64) -> Self {
         Span(micros)
     }
 
-    /// So many seconds, rounded to a microsecond. `None` if NaN or negative;
+    /// A span of `seconds`, rounded to a microsecond. `None` if NaN or negative;
     /// infinity and anything too large become [`Span::FOREVER`].
     pub fn from_seconds(seconds: f64) -> Option<Self> {
         micros(seconds).map(Span)

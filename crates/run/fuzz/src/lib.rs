@@ -1,11 +1,10 @@
 //! Does hostile input ever panic, hang or break a promise?
 //!
-//! Every [`Target`] takes bytes as strangers write them. [`Mutator`] makes more of them
-//! from a small corpus kept beside this crate, with seeded randomness: the same seed
-//! gives the same inputs on any machine, so a failure is a number. No instrumentation
-//! and no nightly compiler: the corpus and the targets' own words do what coverage
-//! would. The tests run each target for some seconds; the example `fuzz` for as long as
-//! one likes.
+//! Every [`Target`] reads bytes that strangers write. [`Mutator`] makes inputs from a small corpus
+//! in this crate with seeded randomness: the same seed gives the same inputs on any machine, so a
+//! failure is a number. There is no instrumentation and no nightly compiler; the corpus and each
+//! target's dictionary take the place of coverage. The tests run each target for seconds, the
+//! example `fuzz` for as long as you like.
 
 mod mutate;
 mod targets;
@@ -17,14 +16,14 @@ pub use self::{
 
 use std::time::{Duration, Instant};
 
-/// What a run found.
+/// Figures of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tally {
     /// Inputs tried.
     pub runs: u64,
-    /// The longest that one took.
+    /// Time of the slowest input.
     pub slowest: Duration,
-    /// Which one that was.
+    /// Number of the slowest input.
     pub slowest_run: u64,
 }
 

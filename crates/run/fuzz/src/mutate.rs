@@ -1,8 +1,8 @@
-//! From a few inputs to many.
+//! Seeded mutations of a corpus.
 
 use crate::Target;
 
-/// Inputs larger than this are not made, but for one in a hundred.
+/// Largest input, except for one in a hundred.
 const USUAL_BYTES: usize = 4096;
 
 /// Makes inputs from a target's corpus.
@@ -13,7 +13,7 @@ pub struct Mutator {
     seed: u64,
 }
 
-/// SplitMix64: small, and every seed is as good as any other.
+/// SplitMix64: small, and every seed is equally good.
 struct Dice(u64);
 
 impl Dice {
@@ -30,7 +30,7 @@ impl Dice {
         if bound == 0 { 0 } else { (self.roll() % bound as u64) as usize }
     }
 
-    /// A range of at most `most` bytes in something of that length.
+    /// A range of at most `most` bytes within that length.
     fn range(&mut self, length: usize, most: usize) -> std::ops::Range<usize> {
         let start = self.below(length + 1);
         let end = start + self.below((length - start).min(most) + 1);
@@ -39,12 +39,12 @@ impl Dice {
 }
 
 impl Mutator {
-    /// For a target and a seed.
+    /// A mutator for a target and a seed.
     pub fn new(target: &Target, seed: u64) -> Self {
         Self { corpus: target.corpus.to_vec(), words: target.words, seed }
     }
 
-    /// The input of that number: always the same.
+    /// The input of that number, always the same.
     pub fn input(&self, number: u64) -> Vec<u8> {
         let mut dice = Dice(self.seed ^ number.wrapping_mul(0xd134_2543_de82_ef95));
         let mut input = self.corpus[dice.below(self.corpus.len())].to_vec();

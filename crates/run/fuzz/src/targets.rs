@@ -1,4 +1,4 @@
-//! What is tried: one function a format, which must return, and what it must keep.
+//! One function for each format. It must return, and it asserts what must hold.
 
 use std::sync::LazyLock;
 
@@ -19,11 +19,11 @@ use tidewatch_robots::Robots;
 pub struct Target {
     /// Its name.
     pub name: &'static str,
-    /// Reads it; panics if a promise is broken.
+    /// Reads an input; panics if a promise is broken.
     pub run: fn(&[u8]),
-    /// Inputs to begin with.
+    /// The corpus.
     pub corpus: &'static [&'static [u8]],
-    /// Words that mean something in it.
+    /// The dictionary: words with a meaning in the format.
     pub words: &'static [&'static str],
 }
 
@@ -31,7 +31,7 @@ macro_rules! corpus {
     ($($file:literal),*) => { &[$(include_bytes!(concat!("../corpus/", $file))),*] };
 }
 
-/// All of them.
+/// All targets.
 pub static TARGETS: [Target; 7] = [
     Target {
         name: "robots",

@@ -35,7 +35,6 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use ::url::ParseError;
-use xxhash_rust::xxh3::xxh3_64;
 
 pub use self::{base::Base, describe::UrlDescription, refused::UrlRefused};
 
@@ -152,11 +151,6 @@ impl CanonicalUrl {
     /// Path and query: what a request line carries.
     pub fn path_and_query(&self) -> &str {
         &self.text[self.path_start()..]
-    }
-
-    /// 64-bit xxh3 hash of the canonical text, with seed 0: the same on every machine.
-    pub fn hash64(&self) -> u64 {
-        xxh3_64(self.text.as_bytes())
     }
 
     fn split_query(&self) -> (&str, Option<&str>) {

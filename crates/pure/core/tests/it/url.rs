@@ -1,5 +1,6 @@
 //! What the public face of canonical URLs promises.
 
+use tidewatch_core::PageKey;
 use tidewatch_core::url::{Base, CanonicalUrl, MAX_INPUT_BYTES, MAX_URL_BYTES};
 
 fn canon(input: &str) -> String {
@@ -112,10 +113,10 @@ fn parts() {
 }
 
 #[test]
-fn hash_is_xxh3_of_the_text() {
+fn key_is_xxh3_of_the_text() {
     // XXH3_64bits of the same bytes by the reference implementation's Python binding.
     let url = CanonicalUrl::parse("https://example.com/").expect("url");
-    assert_eq!(url.hash64(), HASH_OF_EXAMPLE);
+    assert_eq!(PageKey::of(url.as_str()).0, HASH_OF_EXAMPLE);
 }
 
 /// `xxhash.xxh3_64_intdigest(b"https://example.com/")`.
