@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::PageId;
 use tidewatch_math::Draws;
-use tidewatch_search::{Document, Index, Popularity, Query, Searcher};
+use tidewatch_search::{Index, IndexDocument, Popularity, Query, Searcher};
 
 const WORDS: u64 = 200_000;
 const TEXT: usize = 200;
@@ -51,10 +51,10 @@ fn word(rank: u64) -> String {
     word
 }
 
-fn document(number: u32) -> Document {
+fn document(number: u32) -> IndexDocument {
     let mut dice = Dice::new(u64::from(number));
     let host = format!("host{}.example", number % 10_000);
-    Document {
+    IndexDocument {
         page: PageId(number),
         url: format!("https://{host}/{number}"),
         host,
@@ -63,7 +63,7 @@ fn document(number: u32) -> Document {
         changed_s: NOW_S - (dice.roll() % 30_000_000).cast_signed(),
         sketch: (0..8).map(|_| dice.roll()).collect(),
         links: (dice.roll() % 50) as u32,
-        ..Document::default()
+        ..IndexDocument::default()
     }
 }
 

@@ -1,9 +1,9 @@
-//! The best pages of a query, by words and all the rest.
+//! The best pages of a query by the full score.
 //!
-//! A page's score is that of its words times what it gains otherwise, and in each segment there is a
-//! most that any page gains. A page whose words score less than the worst of the best so far divided
-//! by that most is none of them: the engine may skip it, and whole blocks of such pages, and the
-//! result is still exact. What was found in one segment spares work in the next.
+//! A page's score is its BM25 score times its gain (age, links, clicks), and each segment knows its
+//! largest gain. A page whose BM25 score is below (worst kept score) / (largest gain) cannot be among
+//! the best, so that the engine may skip it, and whole blocks of such pages, and the result is exact.
+//! The threshold carries over from segment to segment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,12 +21,12 @@ const ROUNDING: Score = 1e-5;
 /// Collects the best `count` pages, best first; of equals, those that come first in the index.
 pub(crate) struct Best {
     count: usize,
-    /// Of the segments, in order.
+    /// One per segment, in order.
     gains: Vec<Arc<Gains>>,
     held: Arc<Mutex<Held>>,
 }
 
-/// A page that is held, ordered by score and, of equals, the earlier above the later.
+/// A kept page, ordered by score; of equals the earlier ranks higher.
 #[derive(PartialEq)]
 struct Scored(Score, Reverse<DocAddress>);
 
@@ -56,7 +56,7 @@ impl Held {
         }
     }
 
-    /// What a page must score to be among the best `most`; those that score as much come too late.
+    /// The score that a page must exceed to be among the best `most`.
     fn bar(&self, most: usize) -> Score {
         let worst = self.0.peek().filter(|_| self.0.len() >= most);
         worst.map_or(Score::MIN, |Reverse(worst)| worst.0)
@@ -86,7 +86,7 @@ impl Collector for Best {
         true
     }
 
-    /// As [`InSegment`] would, and skips what cannot be among the best.
+    /// Like [`InSegment`], but skips pages that cannot be among the best.
     fn collect_segment(
         &self,
         weight: &dyn Weight,
@@ -116,7 +116,7 @@ impl Collector for Best {
     }
 }
 
-/// Collects page by page, for whoever cannot skip.
+/// Collects page by page, for queries that cannot skip.
 pub(crate) struct InSegment {
     ordinal: SegmentOrdinal,
     gains: Arc<Gains>,
@@ -144,21 +144,21 @@ mod tests {
     use tidewatch_core::PageId;
     use tidewatch_math::Draws;
 
-    use crate::{Document, Index, Popularity, Query};
+    use crate::{Index, IndexDocument, Popularity, Query};
 
     const NOW_S: i64 = 1_800_000_000;
     const PAGES: u32 = 3_000;
 
     /// A page with words by Zipf's law, so that blocks of common words can be skipped.
-    fn page(number: u32, draws: &mut Draws) -> Document {
+    fn page(number: u32, draws: &mut Draws) -> IndexDocument {
         let mut word = || format!("w{}", (draws.uniform() * 6.0).exp() as u32);
-        Document {
+        IndexDocument {
             page: PageId(number),
             title: word(),
             text: (0..30).map(|_| word() + " ").collect(),
             changed_s: NOW_S - i64::from(number) * 1_000,
             links: number % 50,
-            ..Document::default()
+            ..IndexDocument::default()
         }
     }
 

@@ -1,44 +1,44 @@
-//! A page as the index takes it.
+//! A page as it is put into the index.
 
 use tidewatch_core::PageId;
 
-/// Bytes of a page's text that can be found; the rest is left out.
+/// Bytes of a page's text that are indexed; the rest is cut off.
 pub(crate) const MOST_TEXT: usize = 64 << 10;
 /// Bytes of a page's text that are kept for excerpts.
 pub(crate) const MOST_EXCERPT: usize = 8 << 10;
 /// Bytes of a title.
 pub(crate) const MOST_TITLE: usize = 512;
-/// Bytes of all words with which other pages link to it.
+/// Bytes of all anchor texts.
 pub(crate) const MOST_ANCHORS: usize = 2 << 10;
 
-/// A page's words and what else ranking needs to know. Texts of any length are taken, and cut.
+/// A page's words and ranking signals. Longer texts are cut.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Document {
+pub struct IndexDocument {
     /// Its number in the crawl.
     pub page: PageId,
     /// Its address.
     pub url: String,
     /// The name of its host.
     pub host: String,
-    /// Its title, empty where it has none.
+    /// Its title; empty if it has none.
     pub title: String,
-    /// What a reader sees of it.
+    /// Its visible text.
     pub text: String,
-    /// The words with which other pages link to it.
+    /// The anchor texts of links to it.
     pub anchors: String,
-    /// Its language, as a code such as `eng`; empty where that is not known.
+    /// Its language, as a code such as `eng`; empty if unknown.
     pub language: String,
     /// When it was first seen, seconds of Unix time.
     pub first_seen_s: i64,
-    /// When its content last changed, as far as was seen, seconds of Unix time.
+    /// When its content was last seen to change, seconds of Unix time.
     pub changed_s: i64,
-    /// The smallest fragment hashes, by which near-duplicates are told.
+    /// The smallest fragment hashes, to detect near-duplicates.
     pub sketch: Vec<u64>,
-    /// How many links lead to it, as far as is known.
+    /// Known links to it.
     pub links: u32,
 }
 
-/// The beginning of a text, at most so many bytes, between characters.
+/// The first `most` bytes of a text, cut between characters.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }

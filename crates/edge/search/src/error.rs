@@ -1,8 +1,8 @@
-//! What can go wrong with an index.
+//! Errors of index and click log.
 
 use std::path::{Path, PathBuf};
 
-/// Why something about search cannot be done. Messages are for the operator.
+/// Errors of index and click log. Messages are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// A file could not be read or written.
@@ -14,9 +14,7 @@ pub enum SearchError {
         source: std::io::Error,
     },
     /// The index failed.
-    #[error(
-        "the search index failed: {0}; remove the crawl's `index` folder to have it made again"
-    )]
+    #[error("the search index failed: {0}; delete the crawl's `index` directory to rebuild it")]
     Index(#[from] tantivy::TantivyError),
     /// Another process writes to the index.
     #[error("the search index in {} is in use by another tidewatch process", path.display())]
@@ -24,8 +22,8 @@ pub enum SearchError {
         /// The index.
         path: PathBuf,
     },
-    /// The system has no randomness or its key cannot be used.
-    #[error("the system gives no random bytes, which signing clicks needs")]
+    /// The system has no random bytes, or the key cannot be used.
+    #[error("the system has no random bytes, which signed links need")]
     NoRandomness,
 }
 

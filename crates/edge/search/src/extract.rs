@@ -1,4 +1,4 @@
-//! The words of a copy, read back from the archive.
+//! The words of a copy.
 
 use tidewatch_archive::Record;
 use tidewatch_core::url::{Base, CanonicalUrl};
@@ -11,22 +11,22 @@ use tidewatch_parse::reading::{Reading, Scope};
 use crate::document::{MOST_TEXT, MOST_TITLE, cut};
 use crate::query::three_letters;
 
-/// What the index wants to know of a copy.
+/// What the index takes from a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extract {
+pub(crate) struct Extract {
     /// The title.
-    pub title: String,
-    /// What a reader sees.
-    pub text: String,
-    /// The language, as a code of three letters; empty where that is not known.
-    pub language: String,
-    /// Pages that it links to, with the words of each link.
-    pub links: Vec<(CanonicalUrl, String)>,
+    pub(crate) title: String,
+    /// The visible text.
+    pub(crate) text: String,
+    /// The language, as a code of three letters; empty if unknown.
+    pub(crate) language: String,
+    /// Links with their anchor texts.
+    pub(crate) links: Vec<(CanonicalUrl, String)>,
 }
 
-/// The words of an HTTP response with a page or plain text. `None` for anything else, and for a page
-/// that does not want to be found.
-pub fn extract(record: &Record, url: &CanonicalUrl, agent: &str) -> Option<Extract> {
+/// The words of an archived response that holds HTML or plain text. `None` for anything else, and
+/// for a page with `noindex`.
+pub(crate) fn extract(record: &Record, url: &CanonicalUrl, agent: &str) -> Option<Extract> {
     let kind = record.http_header("content-type").unwrap_or_default();
     let media_type = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let body = record.message().1;
@@ -46,7 +46,7 @@ pub fn extract(record: &Record, url: &CanonicalUrl, agent: &str) -> Option<Extra
 }
 
 /// The words of a decoded page.
-pub fn html(
+pub(crate) fn html(
     html: &str,
     url: &CanonicalUrl,
     robots_header: Option<&str>,
@@ -75,7 +75,7 @@ pub fn html(
     Some(Extract { title, text, language, links: links_of(page) })
 }
 
-/// The text after its title, which has a field of its own, and after a heading that says the same.
+/// The text without its title, which has its own field, and without a heading that repeats it.
 fn without_title<'t>(text: &'t str, title: &str) -> &'t str {
     let rest = |text: &'t str| match text.strip_prefix(title) {
         Some(rest) if rest.is_empty() || rest.starts_with('\n') => rest.trim_start(),
@@ -92,7 +92,7 @@ fn links_of(page: Page) -> Vec<(CanonicalUrl, String)> {
     links.map(|link| (link.url, link.anchor)).collect()
 }
 
-/// What the text itself shows, or failing that what the page says.
+/// The language detected in the text, or else the one that the page declares.
 fn language(text: &str, said: Option<&str>) -> String {
     let guess = guess_language(text).filter(|guess| guess.is_reliable);
     let said = said.map(|said| said.split(['-', '_']).next().unwrap_or_default());

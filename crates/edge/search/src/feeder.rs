@@ -1,10 +1,9 @@
-//! From the crawl to the indexer, without ever making the crawl wait.
+//! Hands pages from the crawl to the indexer without blocking the crawl.
 //!
-//! The feeder lives where the crawl does. It keeps one bit a page: set when the index may not say what
-//! the store says. Bits are cleared as fast as the indexer's bounded queue takes pages, and what a
-//! page is then is looked up only then. At the start it walks through the store a little at a time
-//! and sets the bits of pages that the index has missed, which after a crash are a few and for an
-//! index that was lost are all.
+//! The feeder runs on the crawl's thread. It keeps one bit a page: set while the index may lag behind
+//! the store. A bit is cleared when the indexer's bounded queue accepts the page. At the start the
+//! feeder walks through the store, a little at a time, and sets the bits of pages that the index has
+//! missed: a few after a crash, all if the index was lost.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -16,17 +15,17 @@ use tidewatch_store::{CopyRow, Place, Store, StoreError};
 
 use crate::bits::Bits;
 
-/// Longest that one call may look for missed pages.
+/// Longest that one call may scan for missed pages.
 const SCAN: Duration = Duration::from_millis(5);
-/// Copies looked at between two looks at the clock.
+/// Copies scanned between two looks at the clock.
 const SCAN_STEP: usize = 64;
 
-/// What the indexer is to do.
+/// A task of the indexer.
 #[derive(Debug)]
-pub enum Task {
+pub(crate) enum Task {
     /// Index a copy.
     Put(Box<Put>),
-    /// Forget a page.
+    /// Remove a page.
     Remove(PageId),
     /// Everything that changed before this crawl time has been handed over, microseconds.
     UpTo(u64),
@@ -34,22 +33,22 @@ pub enum Task {
 
 /// A copy to be indexed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Put {
+pub(crate) struct Put {
     /// The page.
-    pub page: PageId,
+    pub(crate) page: PageId,
     /// Its address.
-    pub url: CanonicalUrl,
+    pub(crate) url: CanonicalUrl,
     /// The file of the archive where its copy lies.
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The place in it.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// When it last changed, seconds of Unix time.
-    pub changed_s: i64,
+    pub(crate) changed_s: i64,
     /// Its sketch.
-    pub sketch: Vec<u64>,
+    pub(crate) sketch: Vec<u64>,
 }
 
-/// Says which moment of Unix time, in microseconds, a time of the crawl is.
+/// Converts a time of the crawl to microseconds of Unix time.
 pub type Unix<'u> = &'u dyn Fn(Time) -> i64;
 
 /// The crawl's side of the indexer.
@@ -57,17 +56,17 @@ pub struct Feeder {
     tasks: SyncSender<Task>,
     dirty: Bits,
     archive: PathBuf,
-    /// Changes before this time have been noticed.
+    /// Changes before this time have been seen.
     seen: Time,
     scan: Option<Scan>,
 }
 
-/// The walk for pages that the index has missed.
+/// The scan for pages that the index has missed.
 struct Scan {
     next: PageId,
     /// Pages that the index has.
     held: Bits,
-    /// Pages that have been handed over meanwhile.
+    /// Pages handed over since the scan began.
     fed: Bits,
     /// Changes before this time are in the index, if it has the page at all.
     since: Time,
@@ -81,17 +80,12 @@ impl Feeder {
         Feeder { tasks, dirty: Bits::default(), archive, seen: Time::ZERO, scan: Some(scan) }
     }
 
-    /// Pages that wait to be handed over.
-    pub const fn waiting(&self) -> usize {
-        self.dirty.count()
-    }
-
-    /// Whether every page that the index had missed has been noticed.
+    /// Whether the scan for missed pages is over.
     pub const fn is_even(&self) -> bool {
         self.scan.is_none()
     }
 
-    /// A page is no more.
+    /// A page is gone.
     pub fn gone(&mut self, page: PageId) {
         self.dirty.set(page);
     }
@@ -105,7 +99,7 @@ impl Feeder {
         unix: Unix<'_>,
     ) -> Result<(), StoreError> {
         for &page in pages {
-            // One that was only confirmed says what the index says.
+            // A copy that was only confirmed is in the index already.
             let copy = store.tables()?.copy(page)?;
             if copy.is_none_or(|copy| copy.changed_at >= self.seen) {
                 self.dirty.set(page);
@@ -115,7 +109,7 @@ impl Feeder {
         self.feed(store, unix)
     }
 
-    /// Hands over what the queue takes.
+    /// Hands over as many pages as the queue accepts.
     pub fn feed(&mut self, store: &Store, unix: Unix<'_>) -> Result<(), StoreError> {
         self.look_for_missed(store)?;
         let had_some = self.dirty.count() > 0;
@@ -130,7 +124,7 @@ impl Feeder {
             }
         }
         if had_some && self.scan.is_none() {
-            // Lost if the queue is full: then a start looks at more than it must.
+            // If the queue is full, the next start rescans more than it must.
             let _ = self.tasks.try_send(Task::UpTo(self.seen.as_micros()));
         }
         Ok(())
@@ -154,7 +148,7 @@ impl Feeder {
         Put { page, url, file, offset, changed_s, sketch: copy.sketch }
     }
 
-    /// Goes on with the walk through the store, for a moment.
+    /// Continues the scan through the store, for at most [`SCAN`].
     fn look_for_missed(&mut self, store: &Store) -> Result<(), StoreError> {
         let Some(mut scan) = self.scan.take() else { return Ok(()) };
         let began = Instant::now();

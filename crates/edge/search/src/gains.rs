@@ -1,9 +1,9 @@
-//! What every page gains beside its words, ready for queries.
+//! Precomputed gains of pages: the factor for age, links and clicks.
 //!
-//! A common word is on every second page, so that what is done for each page it is on has to be next
-//! to nothing: one number read from a list. Lists are made segment by segment when a query first
-//! needs them, four bytes a page, and again when clicks have become known or an hour has passed, in
-//! which news grow old by less than half a percent.
+//! A common word is on every second page, so that the work per page must be tiny: one number read
+//! from a list. Lists are built per segment when a query first needs them, four bytes a page, and
+//! rebuilt when clicks change or an hour has passed, in which the age factor moves by less than half
+//! a percent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,19 +18,19 @@ use crate::schema::{CHANGED, LINKS, PAGE};
 /// Seconds for which gains hold.
 const HOLD_S: u64 = 3_600;
 
-/// What the pages of one segment gain.
+/// The gains of one segment's pages.
 pub(crate) struct Gains {
     all: Vec<Score>,
     most: Score,
 }
 
 impl Gains {
-    /// By how much the score of a page's words is multiplied.
+    /// The factor by which a page's BM25 score is multiplied.
     pub(crate) fn of(&self, doc: DocId) -> Score {
         self.all[doc as usize]
     }
 
-    /// The most that any page gains.
+    /// The largest gain.
     pub(crate) const fn most(&self) -> Score {
         self.most
     }
@@ -68,7 +68,7 @@ struct Made {
 }
 
 impl AllGains {
-    /// From now on by these clicks.
+    /// Sets the clicks that gains depend on.
     pub(crate) fn set_popularity(&self, popularity: Popularity) {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         made.popularity = Arc::new(popularity);

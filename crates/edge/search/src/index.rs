@@ -11,18 +11,18 @@ use tidewatch_core::PageId;
 use crate::bits::Bits;
 use crate::schema::{ANALYSER, Fields, schema};
 use crate::words::analyser;
-use crate::{Document, SearchError, Searcher};
+use crate::{IndexDocument, SearchError, Searcher};
 
 /// Least memory that the engine takes for new pages.
 const LEAST_MEMORY: usize = 15 << 20;
-/// Segments below so many pages count as equally small when they are merged.
+/// Segments of fewer pages count as equally small when merging.
 const SMALL_SEGMENT: u32 = 1_000;
-/// A segment of which so much is no more is written anew.
+/// A segment with a larger share of deleted pages is rewritten.
 const MOST_DELETED: f32 = 0.3;
 
 /// How long a page waits for its commit.
 const COMMIT_AFTER: Duration = Duration::from_millis(1_500);
-/// Pages that wait for a commit at most, so that it takes about a second however fast they come.
+/// Most pages in one commit, so that it takes about a second.
 const COMMIT_PAGES: usize = 4_096;
 
 /// An index in one directory.
@@ -36,8 +36,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens an index, or makes an empty one where there is none that can be used: it is made from
-    /// store and archive, and can be made again.
+    /// Opens an index, or creates an empty one if there is none or it cannot be used: it can always
+    /// be rebuilt from store and archive.
     pub fn open(path: &Path) -> Result<Index, SearchError> {
         let (schema, _) = schema();
         let found = tantivy::Index::open_in_dir(path).ok().filter(|index| index.schema() == schema);
@@ -63,12 +63,12 @@ impl Index {
         Ok(Index { engine: index, reader, fields: schema().1, path: path.to_owned(), is_new })
     }
 
-    /// Whether nothing was there, so that it has to be made from store and archive.
+    /// Whether it was just created and must be filled from store and archive.
     pub const fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// The one writer, with so many bytes of memory for pages that are not committed.
+    /// The only writer, with `memory` bytes for uncommitted pages.
     pub fn writer(&self, memory: usize) -> Result<Writer, SearchError> {
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
@@ -89,7 +89,7 @@ impl Index {
         Ok(Writer { engine: writer, reader, fields, held, waiting: 0, oldest: None })
     }
 
-    /// Finds pages; sees what a writer of this process has committed.
+    /// Searches what a writer of this process has committed.
     pub fn searcher(&self) -> Searcher {
         Searcher::new(self.reader.clone(), self.fields)
     }
@@ -101,29 +101,29 @@ impl Index {
     }
 }
 
-/// Puts pages into an index and takes them out.
+/// Adds and removes pages.
 pub struct Writer {
     engine: IndexWriter<TantivyDocument>,
     reader: IndexReader,
     fields: Fields,
-    /// Pages that are in it, committed or not: only these are ever deleted, since every deletion is
-    /// looked for in every segment.
+    /// Pages in the index, committed or not. Only these are deleted: every deletion searches every
+    /// segment.
     held: Bits,
     waiting: usize,
-    /// When the page that has waited longest for a commit came.
+    /// When the longest-waiting change was made.
     oldest: Option<Instant>,
 }
 
 impl Writer {
-    /// Puts a page in, in place of what it said before.
-    pub fn put(&mut self, document: &Document) -> Result<(), SearchError> {
+    /// Adds or replaces a page.
+    pub fn put(&mut self, document: &IndexDocument) -> Result<(), SearchError> {
         self.remove(document.page);
         self.engine.add_document(self.fields.row(document))?;
         self.held.set(document.page);
         Ok(())
     }
 
-    /// Takes a page out.
+    /// Removes a page.
     pub fn remove(&mut self, page: PageId) {
         self.waiting += 1;
         self.oldest.get_or_insert_with(Instant::now);
@@ -138,18 +138,18 @@ impl Writer {
         &self.held
     }
 
-    /// When the page that has waited longest for a commit was put in or taken out.
+    /// When the longest-waiting change was made.
     pub const fn oldest(&self) -> Option<Instant> {
         self.oldest
     }
 
-    /// How long the next commit may wait; `None` where nothing waits for it.
+    /// How long the next commit may wait; `None` if nothing is uncommitted.
     pub fn due_in(&self) -> Option<Duration> {
         let patience = if self.waiting < COMMIT_PAGES { COMMIT_AFTER } else { Duration::ZERO };
         Some(patience.saturating_sub(self.oldest?.elapsed()))
     }
 
-    /// Makes everything findable, and keeps it together with a number for whoever goes on later.
+    /// Makes all changes searchable and stores `mark` with them.
     pub fn commit(&mut self, mark: u64) -> Result<(), SearchError> {
         let mut commit = self.engine.prepare_commit()?;
         commit.set_payload(&mark.to_string());
@@ -158,13 +158,13 @@ impl Writer {
         Ok(self.reader.reload()?)
     }
 
-    /// The number kept with the last commit; 0 where there is none.
+    /// The mark of the last commit, or 0.
     pub fn mark(&self) -> u64 {
         let payload = self.engine.index().load_metas().ok().and_then(|metas| metas.payload);
         payload.and_then(|mark| mark.parse().ok()).unwrap_or(0)
     }
 
-    /// Waits until segments are merged that are being merged, and ends. What is not committed is lost.
+    /// Waits for running merges and ends. Uncommitted changes are lost.
     pub fn finish(self) -> Result<(), SearchError> {
         Ok(self.engine.wait_merging_threads()?)
     }

@@ -1,9 +1,8 @@
-//! The thread that reads copies and indexes them.
+//! The thread that indexes copies.
 //!
-//! Its queue is bounded; what waits longer than a moment is committed, so that a page can be found
-//! within seconds of its fetch however slowly pages come. Words with which pages link to others are
-//! remembered, within bounds, until those are indexed: a page that is linked to is mostly fetched
-//! after the page that names it.
+//! Its queue is bounded, and waiting pages are committed within seconds, however slowly they come.
+//! Anchor texts are remembered, within bounds, until their target is indexed: a page is mostly
+//! fetched after the page that links to it.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -17,30 +16,30 @@ use tidewatch_core::PageKey;
 
 use crate::document::{MOST_ANCHORS, cut};
 use crate::extract::extract;
-use crate::feeder::Put;
-use crate::{Document, Feeder, Index, SearchError, Searcher, Task, Writer};
+use crate::feeder::{Put, Task};
+use crate::{Feeder, Index, IndexDocument, SearchError, Searcher, Writer};
 
-/// Pages that wait for the indexer; the others wait as one bit each.
+/// Pages in the queue; others wait as one bit each.
 const QUEUE: usize = 4_096;
 /// How long the thread sleeps while nothing waits for a commit.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Bytes of link words that are remembered in each of two generations.
+/// Bytes of anchor texts remembered in each of two generations.
 const MOST_LINK_WORDS: usize = 16 << 20;
-/// What remembering one page costs beside its words.
+/// Bytes that one remembered page costs besides its words.
 const ENTRY: usize = 64;
 
-/// How the indexer does.
+/// The indexer's figures.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Health {
-    /// Pages that can be found.
+pub struct IndexHealth {
+    /// Searchable pages.
     pub pages: u64,
     /// Pages put into the index since the start.
     pub put: u64,
     /// Pages taken out.
     pub removed: u64,
-    /// Copies that hold no words: feeds, pictures, pages that do not want to be found.
+    /// Copies without words to index: feeds, images, pages with `noindex`.
     pub wordless: u64,
-    /// Copies that the archive did not give back.
+    /// Copies that could not be read from the archive.
     pub unreadable: u64,
     /// Commits.
     pub commits: u64,
@@ -50,17 +49,16 @@ pub struct Health {
     pub failed: Option<String>,
 }
 
-/// The thread; dropping it commits what it has and ends it.
+/// A handle on the indexing thread.
 pub struct Indexer {
-    index: Index,
     searcher: Searcher,
-    health: Arc<Mutex<Health>>,
+    health: Arc<Mutex<IndexHealth>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Indexer {
-    /// Opens the index of a crawl's directory and begins. `memory` is what new pages may take until
-    /// they are written, in bytes.
+    /// Opens the index in a crawl's directory and starts the thread. `memory` bounds the bytes of
+    /// pages that are not yet written.
     pub fn start(dir: &Path, memory: usize, agent: &str) -> Result<(Indexer, Feeder), SearchError> {
         let index = Index::open(&dir.join("index"))?;
         let searcher = index.searcher();
@@ -70,7 +68,7 @@ impl Indexer {
         let (tasks, queue) = mpsc::sync_channel(QUEUE);
         let feeder = Feeder::new(tasks, dir, held, up_to);
         let pages = searcher.pages();
-        let health = Arc::new(Mutex::new(Health { pages, ..Health::default() }));
+        let health = Arc::new(Mutex::new(IndexHealth { pages, ..IndexHealth::default() }));
         let worker = Worker {
             writer,
             searcher: searcher.clone(),
@@ -82,31 +80,21 @@ impl Indexer {
         let run = move || worker.run(&queue);
         let thread = std::thread::Builder::new().name("indexer".into()).spawn(run);
         let thread = Some(thread.map_err(SearchError::io(dir))?);
-        Ok((Indexer { index, searcher, health, thread }, feeder))
+        Ok((Indexer { searcher, health, thread }, feeder))
     }
 
-    /// Finds what has been committed.
+    /// Searches the committed pages.
     pub fn searcher(&self) -> Searcher {
         self.searcher.clone()
     }
 
-    /// How it does.
-    pub fn health(&self) -> Health {
+    /// Its figures.
+    pub fn health(&self) -> IndexHealth {
         self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A handle on how it does, for another thread.
-    pub fn health_handle(&self) -> Arc<Mutex<Health>> {
-        Arc::clone(&self.health)
-    }
-
-    /// Bytes of the index on disk.
-    pub fn disk_bytes(&self) -> u64 {
-        self.index.disk_bytes()
-    }
-
-    /// Waits until what was handed over is committed. The feeder must be gone.
-    pub fn finish(mut self) -> Health {
+    /// Commits what was handed over and ends the thread. The feeder must be dropped first.
+    pub fn finish(mut self) -> IndexHealth {
         self.join();
         self.health()
     }
@@ -126,7 +114,7 @@ struct Worker {
     searcher: Searcher,
     agent: String,
     links: LinkWords,
-    health: Arc<Mutex<Health>>,
+    health: Arc<Mutex<IndexHealth>>,
     up_to: u64,
 }
 
@@ -188,7 +176,7 @@ impl Worker {
         &mut self,
         record: &Record,
         put: Put,
-    ) -> Result<Result<Document, tidewatch_core::PageId>, SearchError> {
+    ) -> Result<Result<IndexDocument, tidewatch_core::PageId>, SearchError> {
         let Put { page, url, changed_s, sketch, .. } = put;
         let Some(found) = extract(record, &url, &self.agent) else { return Ok(Err(page)) };
         for (to, words) in &found.links {
@@ -198,7 +186,7 @@ impl Worker {
         }
         let before = self.searcher.page(page)?;
         let linked = self.links.of(PageKey::of(url.as_str()));
-        Ok(Ok(Document {
+        Ok(Ok(IndexDocument {
             page,
             host: url.host().to_owned(),
             url: url.into_string(),
@@ -229,19 +217,19 @@ impl Worker {
         Ok(())
     }
 
-    fn note(&self, change: impl FnOnce(&mut Health)) {
+    fn note(&self, change: impl FnOnce(&mut IndexHealth)) {
         change(&mut self.health.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// What other pages call a page.
+/// Anchor texts of links to a page.
 #[derive(Clone, Debug, Default)]
 struct Linked {
     words: String,
     links: u32,
 }
 
-/// Words of links, by the page they lead to: the last used of two generations' worth.
+/// Anchor texts by target, in two generations: the older one is dropped when the younger is full.
 #[derive(Default)]
 struct LinkWords {
     young: FxHashMap<PageKey, Linked>,

@@ -1,26 +1,25 @@
-//! What the copies say, found by words; what searchers look at and click, counted fairly.
+//! Full-text search over stored copies, and the log of views and clicks.
 //!
 //! # The life of a page here
 //!
-//! When a page's copy is stored, its number goes to the [`Feeder`], which never waits. The
-//! [`Indexer`], a thread of its own, reads the copy back from the archive, takes its words
-//! ([`extract`]) and puts them into the [`Index`]; twice in five seconds at least, what it has put
-//! is committed and can be found. A page that changes is put again, one that is gone is removed.
-//! The index is made from store and archive alone, so that one which is lost or damaged is made
-//! again the same way.
+//! When a page's copy is stored, its number goes to the [`Feeder`], which never blocks. The
+//! [`Indexer`], a thread of its own, reads the copy back from the archive, extracts its words
+//! ([`extract`]) and puts them into the [`Index`]; new pages are committed and searchable within
+//! about two seconds. A changed page is put again, a gone one is removed. The index is derived from
+//! store and archive alone, so that a lost or damaged one is rebuilt from them.
 //!
 //! # The life of a query
 //!
-//! [`Query::read`] takes any text for a query and says what it left out. [`Searcher::search`] finds
-//! pages with all its words, or failing that with some; words decide first, then how new the page
-//! is, how many pages link to it and how often it was clicked, which are joined when results are
-//! collected: clicks are never in the index. Results that say nearly the same are shown once.
+//! [`Query::read`] accepts any text and reports what it ignored. [`Searcher::search`] finds pages
+//! with all words, or else with some. The score combines the words with the page's age, links and
+//! clicks; clicks are joined at query time and are never in the index. Of near-duplicates only one
+//! is shown.
 //!
 //! # The life of a click
 //!
-//! Results carry signed links ([`clicks`]). A click is counted once per result shown, until its link
-//! expires; who clicked is a hash that means nothing the day after. What the log says is handed to
-//! the crawl as [`tidewatch_core::Interest`], no client having more than its share.
+//! Results carry signed links ([`clicks`]). A click counts once per result shown, until its link
+//! expires; the client is a hash with a daily salt. The crawl receives the log as
+//! [`tidewatch_core::Interest`], with a cap on each client's share.
 
 mod best;
 mod bits;
@@ -28,7 +27,7 @@ pub mod clicks;
 mod date;
 mod document;
 mod error;
-pub mod extract;
+mod extract;
 mod feeder;
 mod gains;
 mod index;
@@ -41,12 +40,12 @@ mod searcher;
 mod snippet;
 mod words;
 
-pub use self::document::Document;
+pub use self::document::IndexDocument;
 pub use self::error::SearchError;
-pub use self::feeder::{Feeder, Put, Task, Unix};
+pub use self::feeder::{Feeder, Unix};
 pub use self::index::{Index, Writer};
-pub use self::indexer::{Health, Indexer};
+pub use self::indexer::{IndexHealth, Indexer};
 pub use self::query::{MOST_QUERY_BYTES, Query};
-pub use self::rank::{Popularity, Ranking};
-pub use self::searcher::{Found, Hit, MOST_RESULTS, Page, Searcher};
+pub use self::rank::Popularity;
+pub use self::searcher::{Hit, IndexedPage, SearchResults, Searcher};
 pub use self::snippet::{Piece, Snippet};

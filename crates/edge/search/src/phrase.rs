@@ -1,8 +1,7 @@
-//! Phrases that may stand beside anything else.
+//! Phrase queries that can be combined with other conditions.
 //!
-//! The engine's own phrases take a short cut when they are one of several conditions, and there
-//! assert what need not hold (tantivy, issue 2645). Asked plainly they are right, so this asks them
-//! plainly, which costs a call a page.
+//! The engine's own phrase scorer has a wrong assertion in the short cut that it takes inside a
+//! conjunction (tantivy, issue 2645). This wrapper hides the short cut, at the cost of a call a page.
 
 use tantivy::query::{EnableScoring, Explanation, PhraseQuery, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, Term};

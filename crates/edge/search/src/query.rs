@@ -1,8 +1,8 @@
-//! What a searcher wants, read from whatever was typed.
+//! Parses queries. Every text is a valid query.
 //!
-//! Words must all be there; `"some words"` stand together; `-word` must not be there; `site:HOST`,
-//! `lang:CODE`, `after:DATE` and `before:DATE` narrow down. Anything else is taken for words, and
-//! what cannot be is left out and named: there is no wrong query.
+//! All words must occur; `"some words"` is a phrase; `-word` excludes; `site:HOST`, `lang:CODE`,
+//! `after:DATE` and `before:DATE` filter. Anything else counts as words; what cannot be used is
+//! ignored and reported.
 
 use crate::date::{DAY_S, day_of};
 use crate::document::cut;
@@ -13,14 +13,14 @@ pub const MOST_QUERY_BYTES: usize = 1_000;
 /// Words and phrases of a query that count.
 const MOST_UNITS: usize = 32;
 
-/// A query, understood.
+/// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// What was typed, as far as it was read.
+    /// The text, as far as it was read.
     pub typed: String,
-    /// Words and phrases to be found, each as its words in order.
+    /// Required words and phrases, each as its words in order.
     pub wanted: Vec<Vec<String>>,
-    /// Words and phrases that must not be there.
+    /// Excluded words and phrases.
     pub unwanted: Vec<Vec<String>>,
     /// Only this host or domain.
     pub host: Option<String>,
@@ -30,12 +30,12 @@ pub struct Query {
     pub after_s: Option<i64>,
     /// Only pages that changed before this second of Unix time.
     pub before_s: Option<i64>,
-    /// What was left out, each as a sentence.
+    /// What was ignored, each as a sentence.
     pub ignored: Vec<String>,
 }
 
 impl Query {
-    /// Reads a query. Any text is one.
+    /// Parses a query. Every text is valid.
     pub fn read(text: &str) -> Query {
         let typed = cut(text.trim(), MOST_QUERY_BYTES);
         let mut query = Query { typed: typed.to_owned(), ..Query::default() };
@@ -51,7 +51,7 @@ impl Query {
         query
     }
 
-    /// Whether there is nothing to look for.
+    /// Whether there is nothing to search for.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty() && self.host.is_none() && !self.is_dated()
     }
@@ -85,7 +85,7 @@ impl Query {
         }
     }
 
-    /// Takes `name:value`, if that is what it is.
+    /// Parses `name:value`, if the word is a filter.
     fn take_filter(&mut self, part: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
         match name.to_ascii_lowercase().as_str() {
@@ -139,7 +139,7 @@ pub(crate) fn three_letters(code: &str) -> String {
     code.to_owned()
 }
 
-/// Cuts a query at blanks and quotation marks. A quotation that does not end ends with the query.
+/// Splits a query at blanks and quotation marks. An unclosed quotation ends with the query.
 fn parts(text: &str) -> Vec<(&str, bool)> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start();

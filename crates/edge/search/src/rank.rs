@@ -1,39 +1,39 @@
-//! How words, news, links and clicks make one order.
+//! The ranking formula.
 //!
 //! score = BM25 · (1 + a·2^(−age/h)) · (1 + b·ln(1 + links)) · (1 + c·ln(1 + clicks))
 //!
-//! Each factor is at least one, so that a page is never punished for what is not known of it, and
-//! grows so slowly that a page which fits the words badly does not win by fame alone.
+//! Each factor is at least one, so that missing data never lowers a score, and grows slowly, so that
+//! popularity alone does not outrank a good match.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::PageId;
 
-/// Pages whose clicks are kept for ranking; beyond, the least clicked are forgotten.
+/// Most pages with clicks; beyond, the least clicked are dropped.
 const MOST_CLICKED: usize = 1 << 20;
 
-/// How much each thing counts.
+/// The formula's constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ranking {
-    /// a: how much a page that has just changed gains.
-    pub news: f32,
-    /// h: seconds after which half of that is gone.
-    pub news_half_life_s: f32,
-    /// b: how much links count.
-    pub links: f32,
-    /// c: how much clicks count.
-    pub clicks: f32,
+pub(crate) struct Ranking {
+    /// a: gain of a page that has just changed.
+    pub(crate) news: f32,
+    /// h: half-life of that gain, in seconds.
+    pub(crate) news_half_life_s: f32,
+    /// b: weight of links.
+    pub(crate) links: f32,
+    /// c: weight of clicks.
+    pub(crate) clicks: f32,
 }
 
 impl Default for Ranking {
-    /// News of the week, and fame that takes ten links or clicks to double a score.
+    /// A half-life of a week; about ten links or clicks double a score.
     fn default() -> Self {
         Ranking { news: 0.5, news_half_life_s: 604_800.0, links: 0.3, clicks: 0.4 }
     }
 }
 
 impl Ranking {
-    /// By how much the score of a page's words is multiplied. `age_s` below zero counts as zero.
-    pub fn gain(&self, age_s: f32, links: f32, clicks: f32) -> f32 {
+    /// The factor by which a page's BM25 score is multiplied. A negative `age_s` counts as zero.
+    pub(crate) fn gain(&self, age_s: f32, links: f32, clicks: f32) -> f32 {
         let news = self.news * (-age_s.max(0.0) / self.news_half_life_s).exp2();
         let links = self.links * links.max(0.0).ln_1p();
         let clicks = self.clicks * clicks.max(0.0).ln_1p();
@@ -41,8 +41,7 @@ impl Ranking {
     }
 }
 
-/// How often pages were clicked of late. Kept outside the index, which would have to be written for
-/// every click.
+/// Recent clicks of pages. Kept outside the index, which would otherwise be rewritten for every click.
 #[derive(Clone, Debug, Default)]
 pub struct Popularity(FxHashMap<u32, f32>);
 
@@ -55,7 +54,7 @@ impl Popularity {
         *self.0.entry(page.0).or_default() += clicks as f32;
     }
 
-    /// Lets all fade by a factor.
+    /// Multiplies all clicks by a factor.
     pub fn fade(&mut self, share: f32) {
         const NOTHING: f32 = 1e-3;
         self.0.retain(|_, clicks| {

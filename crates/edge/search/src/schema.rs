@@ -1,16 +1,15 @@
 //! The fields of the index.
 //!
-//! All words of a page stand in one field, those of links to it and of its address twice: BM25 with
-//! weighted fields is BM25 of such a text `[RZT04]`. So one list a word says which pages have it. Words
-//! of a title stand in a list of their own too: who knows a page looks for it by its title, and there
-//! a common word is rare.
+//! All words of a page are in one field, those of anchor texts and of its URL twice: BM25 with weighted
+//! fields equals BM25 of such a text `[RZT04]`, and each word needs one posting list. Title words also
+//! have a field of their own: people search known pages by title, where common words are rare.
 
 use tantivy::TantivyDocument;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 
-use crate::document::{Document, MOST_ANCHORS, MOST_EXCERPT, MOST_TEXT, MOST_TITLE, cut};
+use crate::document::{IndexDocument, MOST_ANCHORS, MOST_EXCERPT, MOST_TEXT, MOST_TITLE, cut};
 
 /// Under which name the analyser is registered.
 pub(crate) const ANALYSER: &str = "words";
@@ -19,7 +18,7 @@ pub(crate) const PAGE: &str = "page";
 pub(crate) const CHANGED: &str = "changed";
 pub(crate) const LINKS: &str = "links";
 
-/// How often a word counts as others name the page, and in its address.
+/// How often words of anchor texts and of the URL count.
 const ANCHORS: usize = 2;
 const ADDRESS: usize = 2;
 
@@ -31,18 +30,18 @@ pub(crate) struct Fields {
     /// The host and every domain above it.
     pub(crate) host: Field,
     pub(crate) title: Field,
-    /// All words by which the page is found.
+    /// All words of the page.
     pub(crate) words: Field,
     pub(crate) language: Field,
     pub(crate) first_seen: Field,
     pub(crate) changed: Field,
     pub(crate) links: Field,
-    /// Beginning of the text and the sketch, for whoever shows the page.
+    /// Beginning of the text, and the sketch, to show the page.
     pub(crate) excerpt: Field,
     pub(crate) sketch: Field,
 }
 
-/// The schema and its fields. An index with another schema is made anew.
+/// The schema and its fields. An index with another schema is rebuilt.
 pub(crate) fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
     let words = TextFieldIndexing::default()
@@ -66,8 +65,8 @@ pub(crate) fn schema() -> (Schema, Fields) {
 }
 
 impl Fields {
-    /// A document as the index keeps it.
-    pub(crate) fn row(&self, document: &Document) -> TantivyDocument {
+    /// A document as the index stores it.
+    pub(crate) fn row(&self, document: &IndexDocument) -> TantivyDocument {
         let mut row = TantivyDocument::default();
         row.add_u64(self.page, u64::from(document.page.0));
         row.add_text(self.url, &document.url);
@@ -97,7 +96,7 @@ fn domains(host: &str) -> impl Iterator<Item = &str> {
     std::iter::once(host).chain(parents).filter(|domain| !domain.is_empty())
 }
 
-/// What of an address may hold words: all but the scheme.
+/// The part of a URL that may hold words: all but the scheme.
 fn address_words(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, rest)| rest)
 }

@@ -1,4 +1,4 @@
-//! From a query to a page of results.
+//! Runs queries.
 
 use std::ops::Bound;
 
@@ -20,27 +20,27 @@ use crate::schema::{Fields, PAGE};
 use crate::snippet::Snippet;
 use crate::{Query, SearchError};
 
-/// Results of a query that can be paged through.
-pub const MOST_RESULTS: usize = 200;
-/// Candidates for every result shown, some of which are near-duplicates of others.
+/// Most results of a query.
+const MOST_RESULTS: usize = 200;
+/// Candidates for every result shown, since some are near-duplicates.
 const CANDIDATES: usize = 3;
-/// Share of two pages' smallest hashes that are common from which they say nearly the same.
+/// Estimated resemblance from which two pages are near-duplicates.
 const NEAR: f64 = 0.75;
-/// What a word in the title adds, as a multiple of what it is worth there.
+/// Weight of a word's score in the title field.
 const TITLE: Score = 4.0;
 
-/// A page that was found.
+/// A result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hit {
     /// Its number in the crawl.
     pub page: u32,
     /// Its address.
     pub url: String,
-    /// Its title, empty where it has none.
+    /// Its title; empty if it has none.
     pub title: String,
-    /// Why it was found.
+    /// The part of its text that matches.
     pub snippet: Snippet,
-    /// Its language, empty where that is not known.
+    /// Its language; empty if unknown.
     pub language: String,
     /// When it was first seen, seconds of Unix time.
     pub first_seen_s: i64,
@@ -48,26 +48,26 @@ pub struct Hit {
     pub changed_s: i64,
     /// Its score.
     pub score: f32,
-    /// Other pages that say nearly the same and stand for it.
+    /// Hidden near-duplicates.
     pub alike: usize,
 }
 
 /// A page of results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Found {
+pub struct SearchResults {
     /// Results in order.
     pub hits: Vec<Hit>,
-    /// Pages that fit, near-duplicates included.
+    /// Matching pages, near-duplicates included.
     pub total: usize,
-    /// Whether pages with only some of the words are shown, since none has all.
+    /// Whether no page has all words, so that pages with some are shown.
     pub is_relaxed: bool,
     /// Whether there are more.
     pub has_more: bool,
 }
 
-/// A page as the index knows it.
+/// A page in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct IndexedPage {
     /// Its address.
     pub url: String,
     /// Its title.
@@ -76,7 +76,7 @@ pub struct Page {
     pub first_seen_s: i64,
 }
 
-/// Finds pages. Cheap to clone; all clones see the same clicks.
+/// Runs queries. Cheap to clone; all clones share the clicks.
 #[derive(Clone)]
 pub struct Searcher {
     reader: IndexReader,
@@ -90,12 +90,7 @@ impl Searcher {
         Searcher { reader, fields, ranking: Ranking::default(), gains: AllGains::default() }
     }
 
-    /// Ranks otherwise.
-    pub fn with_ranking(self, ranking: Ranking) -> Searcher {
-        Searcher { ranking, gains: AllGains::default(), ..self }
-    }
-
-    /// From now on ranks by these clicks.
+    /// Sets the clicks that ranking uses.
     pub fn set_popularity(&self, popularity: Popularity) {
         self.gains.set_popularity(popularity);
     }
@@ -112,9 +107,9 @@ impl Searcher {
         skip: usize,
         count: usize,
         now_s: i64,
-    ) -> Result<Found, SearchError> {
+    ) -> Result<SearchResults, SearchError> {
         if query.is_empty() {
-            return Ok(Found::default());
+            return Ok(SearchResults::default());
         }
         let skip = skip.min(MOST_RESULTS);
         let most = (MOST_RESULTS - skip).min(count);
@@ -123,7 +118,7 @@ impl Searcher {
             return Ok(found);
         }
         let found = self.find(query, false, skip, most, now_s)?;
-        Ok(Found { is_relaxed: found.total > 0, ..found })
+        Ok(SearchResults { is_relaxed: found.total > 0, ..found })
     }
 
     fn find(
@@ -133,7 +128,7 @@ impl Searcher {
         skip: usize,
         count: usize,
         now_s: i64,
-    ) -> Result<Found, SearchError> {
+    ) -> Result<SearchResults, SearchError> {
         let (engine, searcher) = self.prepare(query, all_words);
         let best = self.best(&searcher, (skip + count + 1) * CANDIDATES, now_s)?;
         let candidates = searcher.search(&*engine, &best)?;
@@ -149,7 +144,7 @@ impl Searcher {
         let hits = shown.hits.into_iter().skip(skip).take(count);
         let hits =
             hits.map(|(hit, text)| Hit { snippet: Snippet::of(&text, &query.wanted), ..hit });
-        Ok(Found { hits: hits.collect(), total, is_relaxed: false, has_more })
+        Ok(SearchResults { hits: hits.collect(), total, is_relaxed: false, has_more })
     }
 
     /// A query for the engine, and what it is asked of.
@@ -201,18 +196,18 @@ impl Searcher {
     }
 
     /// A page by its number, if it is in the index.
-    pub fn page(&self, page: PageId) -> Result<Option<Page>, SearchError> {
+    pub fn page(&self, page: PageId) -> Result<Option<IndexedPage>, SearchError> {
         let searcher = self.reader.searcher();
         let term = Term::from_field_u64(self.fields.page, u64::from(page.0));
         let query = TermQuery::new(term, IndexRecordOption::Basic);
         let found = searcher.search(&query, &TopDocs::with_limit(1).order_by_score())?;
         let Some(&(score, at)) = found.first() else { return Ok(None) };
         let (hit, _, _) = self.hit(&searcher, at, score)?;
-        Ok(Some(Page { url: hit.url, title: hit.title, first_seen_s: hit.first_seen_s }))
+        Ok(Some(IndexedPage { url: hit.url, title: hit.title, first_seen_s: hit.first_seen_s }))
     }
 
     /// Calls `each` with the number of every page in the index.
-    pub fn each_page(&self, mut each: impl FnMut(PageId)) -> Result<(), SearchError> {
+    pub(crate) fn each_page(&self, mut each: impl FnMut(PageId)) -> Result<(), SearchError> {
         for segment in self.reader.searcher().segment_readers() {
             let pages = segment.fast_fields().u64(PAGE)?.first_or_default_col(u64::MAX);
             for doc in segment.doc_ids_alive() {
@@ -242,7 +237,7 @@ impl Searcher {
         Box::new(BooleanQuery::new(clauses))
     }
 
-    /// Filters choose and do not score.
+    /// Filters do not score.
     fn filters(&self, query: &Query) -> impl Iterator<Item = Box<dyn Engine>> {
         let is = |field, value: &String| -> Box<dyn Engine> {
             let term = Term::from_field_text(field, value);
@@ -272,7 +267,7 @@ fn unit_in(field: Field, unit: &[String]) -> Box<dyn Engine> {
     Box::new(Phrase::new(terms))
 }
 
-/// Results that say different things.
+/// Results without near-duplicates.
 #[derive(Default)]
 struct Shown {
     hits: Vec<(Hit, String)>,
@@ -291,9 +286,8 @@ impl Shown {
     }
 }
 
-/// Whether two pages say nearly the same, by their smallest hashes, ascending: of the smallest
-/// hashes of both together, the share that is in both estimates their resemblance
-/// |A ∩ B| / |A ∪ B|.
+/// Whether two pages are near-duplicates, by their smallest hashes, ascending: of the smallest hashes
+/// of the union, the share that is in both estimates the resemblance |A ∩ B| / |A ∪ B|.
 fn is_near(one: &[u64], other: &[u64]) -> bool {
     let most = one.len().max(other.len());
     if one.is_empty() || other.is_empty() {

@@ -1,7 +1,7 @@
-//! The part of a page that shows why it was found.
+//! The part of a page that matches the query best.
 //!
-//! A snippet is plain text in pieces that match or do not: whoever shows it escapes the text and adds
-//! its own marks, so that nothing a page says can become part of the page that shows it.
+//! A snippet is plain text in pieces that match or do not. The caller escapes the text and adds its
+//! own marks, so that crawled text never becomes markup.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ const LENGTH: usize = 240;
 /// A run of text that matches the query or does not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Piece {
-    /// The text, as the page says it.
+    /// The text, unescaped.
     pub text: String,
     /// Whether it is a word of the query.
     pub is_match: bool,
@@ -24,9 +24,9 @@ pub struct Piece {
 pub struct Snippet {
     /// Its pieces in order.
     pub pieces: Vec<Piece>,
-    /// Whether the page says something before it.
+    /// Whether there is text before it.
     pub is_begun: bool,
-    /// Whether the page goes on after it.
+    /// Whether there is text after it.
     pub is_cut: bool,
 }
 

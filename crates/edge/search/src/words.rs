@@ -1,4 +1,4 @@
-//! Text into words, the same for pages and queries.
+//! Splits text into words, alike for pages and queries.
 //!
 //! A word is a run of letters and digits, in lower case and without accents. Scripts that put no
 //! blanks between words (Chinese, Japanese, Thai, …) are cut into single characters; a query's run of
@@ -10,7 +10,7 @@ use tantivy::tokenizer::{
     AsciiFoldingFilter, LowerCaser, RemoveLongFilter, TextAnalyzer, Token, TokenStream, Tokenizer,
 };
 
-/// Longer words are left out: they are data, not language.
+/// Longer words are skipped: they are data, not language.
 const LONGEST_WORD: usize = 64;
 
 /// The analyser of all text fields.

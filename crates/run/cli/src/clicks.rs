@@ -1,29 +1,25 @@
-//! `tidewatch clicks`: what users of another search engine did.
+//! `tidewatch clicks`: views and clicks from another search engine.
 
 use std::io::{BufReader, Read};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use tidewatch_search::clicks::{Desk, Log, import};
+use tidewatch_service::import_clicks;
 
 use crate::output;
-use crate::site::now_s;
-use crate::why::ensure_crawl;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Take over views and clicks from a log.
+    /// Import views and clicks from a log.
     Import(ImportArgs),
 }
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: tidewatch clicks import log.csv --dir news\n\nCSV with columns \
-                        url,at,kind[,count][,position][,query], or the same as an object of JSON a \
-                        line; kind is view or click, at is seconds of Unix time or a date like \
-                        2026-11-16T10:00:00Z. A crawl that runs learns of it within seconds, \
-                        any other when it next does. Rows that make no sense are named and \
-                        left out.")]
+                        url,at,kind[,count][,position][,query], or JSON lines with these fields; kind is view or click, at is seconds of Unix time or a date like \
+                        2026-11-16T10:00:00Z. A running crawl reads them within seconds, \
+                        any other when it next runs. Bad rows are reported and skipped.")]
 pub(crate) struct ImportArgs {
     /// The log; - for standard input.
     log: PathBuf,
@@ -37,15 +33,13 @@ pub(crate) struct ImportArgs {
 
 pub(crate) fn run(command: &Command) -> Result<()> {
     let Command::Import(args) = command;
-    ensure_crawl(&args.dir)?;
     let input: Box<dyn Read> = if args.log.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
     } else {
         let file = std::fs::File::open(&args.log);
         Box::new(file.with_context(|| format!("cannot open {}", args.log.display()))?)
     };
-    let mut log = Log::open(&Desk::log_dir(&args.dir))?;
-    let done = import(BufReader::new(input), &mut log, now_s())
+    let done = import_clicks(&args.dir, BufReader::new(input))
         .with_context(|| args.log.display().to_string())?;
     if args.json {
         let json = json!({
@@ -59,10 +53,10 @@ pub(crate) fn run(command: &Command) -> Result<()> {
     }
     let more = done.bad.saturating_sub(done.named.len() as u64);
     if more > 0 {
-        eprintln!("{}: and {more} more rows that make no sense", args.log.display());
+        eprintln!("{}: and {more} more bad rows", args.log.display());
     }
     output::print(&format!(
-        "{} rows taken: {} clicks and {} views; {} rows left out.\n",
+        "{} rows imported: {} clicks and {} views; {} bad rows skipped.\n",
         done.rows, done.clicks, done.views, done.bad
     ))
 }

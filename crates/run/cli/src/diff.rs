@@ -9,7 +9,7 @@ use tidewatch_parse::fragments::Shingling;
 
 use crate::output;
 
-/// A page larger than this is not one.
+/// Largest file that is read as a page.
 const LARGEST: u64 = 256 << 20;
 
 #[derive(clap::Args)]

@@ -19,7 +19,7 @@ use crate::progress;
 use crate::table_in::{Column, Rule, Table, shown};
 use crate::table_out::{Destination, Outcome};
 
-/// Times beyond these bounds, or gaps that they allow, are of no clock: the unit is mistaken.
+/// Times beyond these bounds suggest a wrong unit.
 const AT: Rule = Rule {
     fits: |at| at == 0.0 || (1e-15..=1e15).contains(&at.abs()),
     expected: "0 or a number from 1e-15 to 1e15, of either sign",
@@ -61,7 +61,7 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MethodArg {
-    /// The rate under which what was seen is most likely.
+    /// Maximum likelihood.
     Mle,
     /// Changes seen over time watched; low when changes hide one another.
     Naive,
@@ -69,7 +69,7 @@ enum MethodArg {
     BiasReduced,
     /// Uses the dates of the last change; needs the column 'last_modified'.
     LastModified,
-    /// The rate that expects as many changed visits as were seen.
+    /// Method of moments: the rate whose expected number of changed visits equals the observed one.
     Moment,
     /// Posterior mean under a prior learned from all pages.
     Bayes,

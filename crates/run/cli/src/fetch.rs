@@ -20,16 +20,16 @@ pub(crate) struct Args {
     /// Connect to the special addresses of this block too, such as 10.0.0.0/8.
     #[arg(long, value_name = "BLOCK")]
     allow: Vec<Block>,
-    /// What it is fetched for, which decides limits.
+    /// Purpose of the fetch, which decides its limits.
     #[arg(long = "for", value_enum, default_value = "page")]
     purpose: For,
     /// Where the crawler's operator can be reached: a URL or a mail address.
     #[arg(long, default_value = "https://github.com/tidewatch/tidewatch")]
     contact: String,
-    /// Ask only for what differs from the copy with this entity tag.
+    /// Send If-None-Match with this entity tag.
     #[arg(long)]
     etag: Option<String>,
-    /// Ask only for what changed since this date, as the server wrote it.
+    /// Send If-Modified-Since with this date.
     #[arg(long)]
     last_modified: Option<String>,
     /// Write the decoded body to this file.

@@ -11,17 +11,16 @@ mod diff;
 mod estimate;
 mod export;
 mod fetch;
-mod hearing;
 mod ids;
 mod lab;
 mod listed;
+mod listen;
 mod output;
 mod parse;
 mod progress;
 mod rank;
 mod robots;
 mod serve;
-mod site;
 mod status;
 mod table_in;
 mod table_out;
@@ -33,14 +32,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Pages are taken apart by some threads and settled by another, which frees what those allocated:
-/// the system's allocator spends a tenth of a crawl's time on that.
+/// Some threads parse pages, another frees their memory; the system's allocator spends a tenth of a
+/// crawl's time on that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Parser)]
 #[command(name = "tidewatch", version, about, propagate_version = true)]
-/// A crawler that spends every fetch where it does its users the most good.
+/// A web crawler that spends every fetch where it does its users the most good.
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -48,43 +47,43 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve a living web on loopback and crawl it.
+    /// Serve a simulated web on loopback and crawl it.
     Demo(demo::DemoArgs),
-    /// Crawl the web from seeds, politely, into one directory; run again to go on.
+    /// Crawl the web from seeds into one directory; run again to resume.
     Crawl(crawl::Args),
     /// Show the figures of a crawl, running or not.
     Status(status::Args),
     /// Serve search page, dashboard and API of a crawl that is not running.
     Serve(serve::Args),
-    /// What users of another search engine did, for a crawl to learn from.
+    /// Import views and clicks of another search engine.
     #[command(subcommand)]
     Clicks(clicks::Command),
-    /// Print every setting with its value and what it means.
+    /// Print every setting with its value and meaning.
     Config(crawl::ConfigArgs),
-    /// Hand out a budget of fetches to pages: rates, or whole numbers in a window.
+    /// Allocate a budget of fetches to pages: as rates, or as whole numbers in a window.
     Allocate(Box<allocate::Args>),
     /// Compare two versions of a page as a reader would.
     Diff(diff::Args),
     /// Estimate how often pages change from a log of visits.
     Estimate(estimate::Args),
-    /// Write what a crawl knows to CSV, Parquet, or a trace for the lab.
+    /// Export a crawl as CSV, as Parquet, or as a trace for the lab.
     Export(export::Args),
-    /// Make one fetch as the crawler would: outcome, reason, redirects, sizes, timings.
+    /// Fetch one URL as the crawler would: outcome, reason, redirects, sizes, timings.
     Fetch(fetch::Args),
     /// Try policies on simulated and recorded webs.
     #[command(subcommand)]
     Lab(lab::Command),
-    /// Show what a page, feed or sitemap holds: links, text, entries, forms.
+    /// Parse a page, feed or sitemap: links, text, entries, forms.
     Parse(parse::Args),
-    /// Say which URLs a robots.txt allows, and by which line.
+    /// Check which URLs a robots.txt allows, and by which line.
     Robots(robots::Args),
-    /// Rank pages by what links, clicks and queries say of them.
+    /// Rank pages by links, clicks and queries.
     Rank(Box<rank::Args>),
-    /// Place crawls on the slots of crawlers, each as near its ideal time as can be.
+    /// Place crawls on the slots of crawlers, each as near its ideal time as possible.
     Timetable(timetable::Args),
-    /// Say what another budget would bring to a crawl.
+    /// Predict the figures of a crawl at another budget.
     WhatIf(why::WhatIfArgs),
-    /// Say why a page of a crawl is due, or why not.
+    /// Explain why a page of a crawl is due, or why not.
     Why(why::WhyArgs),
     /// Show the canonical form, SURT key, host and registrable domain of URLs.
     Url(url::Args),
@@ -116,7 +115,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);
-            ExitCode::FAILURE
+            output::exit_code(&error).into()
         }
     }
 }

@@ -3,9 +3,37 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use anyhow::{Context, Result};
+use tidewatch_lab::LabError;
+use tidewatch_partition::CrawlError;
+use tidewatch_service::ServiceError;
 
 /// Columns of a table where the output is not a terminal that says.
 const PLAIN_WIDTH: usize = 120;
+
+/// Wrong usage: the command exits with 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// The exit code of an error: 2 for wrong usage, an unknown policy included, else 1.
+pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+    let is_usage = |cause: &(dyn std::error::Error + 'static)| {
+        cause.is::<Usage>()
+            || matches!(cause.downcast_ref(), Some(LabError::UnknownPolicy { .. }))
+            || matches!(
+                cause.downcast_ref(),
+                Some(ServiceError::Crawl(CrawlError::UnknownPolicy(_)))
+            )
+    };
+    if error.chain().any(is_usage) { 2 } else { 1 }
+}
 
 /// Prints to standard output. A reader that went away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Result<()> {

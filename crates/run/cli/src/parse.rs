@@ -24,10 +24,10 @@ use crate::output;
 pub(crate) struct Args {
     /// The document, or - for standard input.
     file: PathBuf,
-    /// Its address, against which links are resolved.
+    /// Its URL, against which links are resolved.
     #[arg(long)]
     url: String,
-    /// What it is; told by its first bytes otherwise.
+    /// Its format; by default detected from its first bytes.
     #[arg(long = "as", value_enum)]
     kind: Option<Kind>,
     /// Product token of the crawler, which meta elements may name.

@@ -1,9 +1,8 @@
-//! `tidewatch why` and `tidewatch what-if`: what decided, and what would be otherwise.
+//! `tidewatch why` and `tidewatch what-if`: explanations and predictions.
 
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow};
 use serde_json::json;
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
@@ -30,9 +29,9 @@ pub(crate) struct WhyArgs {
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example: tidewatch what-if --budget 2x --dir news\n\nTells of the coming week, by \
-                        what is believed now; of the frontier, what waits today counts. The crawl \
-                        must not be running, and must have been begun with policy = \"price\"."
+    after_help = "Example: tidewatch what-if --budget 2x --dir news\n\nPredicts the coming week \
+                        from current estimates; only URLs already in the frontier count. The crawl \
+                        must not be running and must use policy = \"price\"."
 )]
 pub(crate) struct WhatIfArgs {
     /// Another budget: a multiple such as 2x or 0.5x, or a rate such as 5/s.
@@ -64,39 +63,19 @@ impl Budget {
     }
 }
 
-fn look(dir: &Path) -> Result<Crawl> {
-    ensure_crawl(dir)?;
-    Ok(Crawl::look(dir, now_micros())?)
-}
-
-/// Looking must not make a crawl of a folder that holds none.
-pub(crate) fn ensure_crawl(dir: &Path) -> Result<()> {
-    ensure!(dir.join("format").exists(), "{} holds no crawl", dir.display());
-    Ok(())
-}
-
-/// Microseconds of Unix time.
-pub(crate) fn now_micros() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
-}
-
 fn no_price(crawl: &Crawl) -> anyhow::Error {
     anyhow!(
-        "this crawl chooses by {}, which has no price to explain; only one begun with policy = \
-         \"price\" does",
+        "this crawl uses policy {}, which has no price to explain; only policy = \"price\" does",
         crawl.policy()
     )
 }
 
 pub(crate) fn why(args: &WhyArgs) -> Result<()> {
     let url = CanonicalUrl::parse(&args.url)?;
-    let crawl = look(&args.dir)?;
+    let crawl = tidewatch_service::look(&args.dir)?;
     let found = crawl.why(&url)?;
     let now = crawl.last();
-    let why = found.ok_or_else(|| {
-        anyhow!("this crawl does not know {}; no page it fetched links there", url.as_str())
-    })?;
+    let why = found.ok_or_else(|| anyhow!("this crawl does not know {}", url.as_str()))?;
     if args.json {
         return output::print(
             &(serde_json::to_string_pretty(&why_json(&why, url.as_str(), now))? + "\n"),
@@ -106,12 +85,12 @@ pub(crate) fn why(args: &WhyArgs) -> Result<()> {
 }
 
 pub(crate) fn what_if(args: &WhatIfArgs) -> Result<()> {
-    let crawl = look(&args.dir)?;
+    let crawl = tidewatch_service::look(&args.dir)?;
     let now = crawl.budget();
     let then = match args.budget {
         Budget::Rate(rate) => rate,
         Budget::Times(times) => Rate::per_second(times * now.as_per_second())
-            .ok_or_else(|| anyhow!("{times} times the budget is more than can be counted"))?,
+            .ok_or_else(|| anyhow!("{times} times the budget is too large"))?,
     };
     let both = crawl.what_if(now).zip(crawl.what_if(then));
     let (before, after) = both.ok_or_else(|| no_price(&crawl))?;
@@ -132,10 +111,10 @@ fn compared(before: &WhatIf, after: &WhatIf) -> Table {
     row("price, clicks a fetch", &|w| Cell::text(format!("{:.3e}", w.price)));
     row("freshness, by clicks", &|w| Cell::maybe(w.freshness, 3));
     row("refreshes/s", &|w| Cell::number(w.fetches[0], 4));
-    row("visits to sources/s", &|w| Cell::number(w.fetches[1], 4));
+    row("source visits/s", &|w| Cell::number(w.fetches[1], 4));
     row("new pages/s", &|w| Cell::number(w.fetches[2], 4));
-    row("pages of the frontier/s", &|w| Cell::number(w.fetches[3], 4));
-    row("clicks/s on pages first fetched", &|w| Cell::number(w.profit, 4));
+    row("frontier pages/s", &|w| Cell::number(w.fetches[3], 4));
+    row("clicks/s on newly fetched pages", &|w| Cell::number(w.profit, 4));
     table
 }
 

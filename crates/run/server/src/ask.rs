@@ -1,9 +1,9 @@
-//! Questions to the thread that owns the crawl.
+//! Questions to the thread that runs the crawl.
 //!
-//! A reader's question waits in a short queue until the crawl's thread has a moment. If that takes too
-//! long, or too many ask, the reader is told so: the crawl goes before.
+//! A question waits in a short queue until that thread has a moment. If this takes too long, or too
+//! many wait, the reader is told so: the crawl goes first.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
@@ -13,85 +13,109 @@ use tidewatch_policy::WhatIf;
 use tokio::sync::oneshot;
 
 /// Questions that may wait.
-const WAITING: usize = 64;
+const MOST_WAITING: usize = 64;
 /// How long a reader waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the crawl answers questions between two turns.
 const MOMENT: Duration = Duration::from_millis(20);
-/// Hosts and sources told of.
+/// Hosts and sources listed.
 const ROWS: usize = 100;
-/// Pages looked at for sources.
+/// Pages searched for sources.
 const SCANNED: u32 = 200_000;
 
-/// Something to be done with the crawl.
-type Deed = Box<dyn FnOnce(&mut Crawl, Time) + Send>;
+/// A question, with the way back for its answer.
+type Question = Box<dyn FnOnce(&mut Crawl, Time) + Send>;
 
-/// Asks.
-pub(crate) struct Asker(SyncSender<Deed>);
+/// Asks questions, from any thread.
+#[derive(Clone)]
+pub struct Asker(SyncSender<Question>);
 
-/// Answers.
-pub struct Questions(Receiver<Deed>);
+/// Answers them, on the thread that runs the crawl.
+pub struct Questions(Receiver<Question>);
 
 /// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoAnswer {
+#[derive(Debug)]
+pub enum NoAnswer {
     /// The crawl had no time.
     Busy,
-    /// The crawl's store failed.
-    Failed,
+    /// The crawl is not running.
+    Ended,
+    /// The crawl failed to answer.
+    Failed(CrawlError),
 }
 
-pub(crate) fn channel() -> (Asker, Questions) {
-    let (sender, receiver) = sync_channel(WAITING);
+/// The two ends of a queue of questions.
+pub fn channel() -> (Asker, Questions) {
+    let (sender, receiver) = sync_channel(MOST_WAITING);
     (Asker(sender), Questions(receiver))
 }
 
 impl Questions {
-    pub(crate) fn answer(&self, crawl: &mut Crawl, now: Time) {
+    /// Answers what waits, for a moment.
+    pub fn answer(&self, crawl: &mut Crawl, now: Time) {
         let began = Instant::now();
         while began.elapsed() < MOMENT
-            && let Ok(deed) = self.0.try_recv()
+            && let Ok(question) = self.0.try_recv()
         {
-            deed(crawl, now);
+            question(crawl, now);
         }
     }
 
-    pub(crate) fn wait_and_answer(&self, crawl: &mut Crawl, now: Time, patience: Duration) {
-        if let Ok(deed) = self.0.recv_timeout(patience) {
-            deed(crawl, now);
+    /// Waits for a question for at most `patience`, and answers it.
+    pub fn wait_and_answer(&self, crawl: &mut Crawl, now: Time, patience: Duration) {
+        if let Ok(question) = self.0.recv_timeout(patience) {
+            question(crawl, now);
         }
     }
 }
 
-/// What is known of a page.
+/// What is known of a page, and when.
 pub(crate) struct PageAnswer {
     pub(crate) portrait: Option<Portrait>,
     pub(crate) now: Time,
 }
 
-/// What another budget would bring.
+/// Predictions at the current and at another budget.
 pub(crate) struct WhatIfAnswer {
     pub(crate) now: WhatIf,
     pub(crate) then: WhatIf,
 }
 
 impl Asker {
-    /// Has something done with the crawl.
+    /// Runs a function with the crawl, and blocks until its answer is there.
+    pub fn ask_blocking<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Crawl, Time) -> Result<T, CrawlError> + Send + 'static,
+    ) -> Result<T, NoAnswer> {
+        let (reply, answer) = sync_channel(1);
+        self.send(question, move |found| drop(reply.send(found)))?;
+        let found = answer.recv_timeout(PATIENCE).map_err(|_| NoAnswer::Busy)?;
+        found.map_err(NoAnswer::Failed)
+    }
+
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Crawl, Time) -> Result<T, CrawlError> + Send + 'static,
     ) -> Result<T, NoAnswer> {
         let (reply, answer) = oneshot::channel();
-        let deed = Box::new(move |crawl: &mut Crawl, now| {
-            // The reader may have gone.
-            let _ = reply.send(question(crawl, now));
-        });
-        self.0.try_send(deed).map_err(|_| NoAnswer::Busy)?;
+        self.send(question, move |found| drop(reply.send(found)))?;
         match tokio::time::timeout(PATIENCE, answer).await {
-            Ok(Ok(Ok(answer))) => Ok(answer),
-            Ok(Ok(Err(_))) => Err(NoAnswer::Failed),
+            Ok(Ok(found)) => found.map_err(NoAnswer::Failed),
             _ => Err(NoAnswer::Busy),
         }
+    }
+
+    /// Queues a question. Its reader may have gone when `reply` is called.
+    fn send<T>(
+        &self,
+        question: impl FnOnce(&mut Crawl, Time) -> Result<T, CrawlError> + Send + 'static,
+        reply: impl FnOnce(Result<T, CrawlError>) + Send + 'static,
+    ) -> Result<(), NoAnswer> {
+        let question: Question = Box::new(move |crawl, now| reply(question(crawl, now)));
+        self.0.try_send(question).map_err(|refused| match refused {
+            TrySendError::Full(_) => NoAnswer::Busy,
+            TrySendError::Disconnected(_) => NoAnswer::Ended,
+        })
     }
 
     pub(crate) async fn page(&self, url: CanonicalUrl) -> Result<PageAnswer, NoAnswer> {
@@ -99,7 +123,7 @@ impl Asker {
             .await
     }
 
-    /// `None` where the policy cannot tell.
+    /// `None` if the policy has no price.
     pub(crate) async fn what_if(&self, times: f64) -> Result<Option<WhatIfAnswer>, NoAnswer> {
         self.ask(move |crawl, _| {
             let now = crawl.budget();

@@ -4,7 +4,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use tidewatch_report::stylesheet;
 
-/// For as long as someone looks around.
+/// Ten minutes.
 const A_WHILE: &str = "max-age=600";
 
 fn file(kind: &'static str, body: impl IntoResponse) -> Response {

@@ -1,4 +1,4 @@
-//! Where a crawl puts up its figures, and what they were.
+//! The crawl's published figures and their history.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -6,35 +6,35 @@ use serde_json::{Value, json};
 use tidewatch_core::FetchKind;
 use tidewatch_partition::Status;
 use tidewatch_report::Table;
-use tidewatch_search::Health;
+use tidewatch_search::IndexHealth;
 use tokio::sync::watch;
 
 use crate::shared::now_ms;
 
-/// Samples kept: when there are twice as many, every other one goes.
+/// Samples kept: at twice as many, every other one is dropped.
 const SAMPLES: usize = 400;
 /// Least time between two samples.
 const SAMPLE_MS: i64 = 1_000;
 
-/// How a crawl stands.
+/// What a crawl publishes.
 #[derive(Clone)]
 pub struct Figures {
     /// The crawl's own figures.
     pub status: Status,
-    /// How the indexer does, where there is one.
-    pub index: Option<Health>,
+    /// The indexer's figures, if there is one.
+    pub index: Option<IndexHealth>,
     /// Whether the crawl is running.
     pub is_running: bool,
-    /// What else whoever runs it knows.
+    /// Figures of the program that runs the crawl.
     pub extra: Option<Extra>,
 }
 
-/// Figures that only the one who runs the crawl knows.
+/// Figures of the program that runs the crawl.
 #[derive(Clone)]
 pub struct Extra {
     /// Their name.
     pub name: &'static str,
-    /// What they are, in a sentence.
+    /// What they mean, in a sentence.
     pub about: String,
     /// For people.
     pub table: Table,
@@ -43,7 +43,7 @@ pub struct Extra {
 }
 
 impl Figures {
-    /// Everything, for programs.
+    /// As JSON.
     pub(crate) fn to_json(&self) -> Value {
         let mut json = json!(self.status);
         json["is_running"] = self.is_running.into();
@@ -55,7 +55,7 @@ impl Figures {
     }
 }
 
-/// Figures at a time.
+/// Figures at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
     /// Seconds since the first.
@@ -69,8 +69,8 @@ pub(crate) struct Sample {
     pub(crate) failures: u64,
 }
 
-/// The figures of now and before.
-pub struct Board {
+/// The current figures and their history.
+pub(crate) struct Board {
     state: RwLock<State>,
     changes: watch::Sender<u64>,
 }
@@ -81,7 +81,7 @@ struct State {
     history: History,
 }
 
-/// Samples over the whole time, evenly spread.
+/// Samples spread evenly over the whole run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) samples: Vec<Sample>,
@@ -97,8 +97,8 @@ impl Default for Board {
 }
 
 impl Board {
-    /// Puts up new figures.
-    pub fn publish(&self, figures: Figures) {
+    /// Publishes new figures.
+    pub(crate) fn publish(&self, figures: Figures) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.history.add(&figures.status, now_ms());
         state.figures = Some(Arc::new(figures));
@@ -111,12 +111,12 @@ impl Board {
         self.state.read().unwrap_or_else(PoisonError::into_inner).figures.clone()
     }
 
-    /// What they were.
+    /// Their history.
     pub(crate) fn history(&self) -> History {
         self.state.read().unwrap_or_else(PoisonError::into_inner).history.clone()
     }
 
-    /// Tells when they change.
+    /// Signals every change.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }

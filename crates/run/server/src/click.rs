@@ -1,4 +1,4 @@
-//! Following a result.
+//! Follows a result and counts the click.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ pub(crate) struct Link {
     t: String,
 }
 
-/// What is to be done with a link.
+/// What to do with a link.
 enum Verdict {
     Follow(String),
     Gone,
     Forged,
-    /// It no longer counts, but says where it led.
+    /// It no longer counts, but its target is known.
     Expired(Option<String>),
 }
 
@@ -46,8 +46,8 @@ pub(crate) async fn go(
     if let Ok(Ok(verdict)) = tokio::task::spawn_blocking(work).await {
         return answer(verdict);
     }
-    let why = "The click could not be taken down. Try again in a moment.";
-    layout::message(StatusCode::SERVICE_UNAVAILABLE, "That did not work", why)
+    let why = "The click could not be logged. Try again in a moment.";
+    layout::message(StatusCode::SERVICE_UNAVAILABLE, "Click failed", why)
 }
 
 fn judge(search: &Search, text: &str, address: IpAddr) -> Result<Verdict, SearchError> {
@@ -70,25 +70,25 @@ fn answer(verdict: Verdict) -> Response {
             Err(_) => answer(Verdict::Gone),
         },
         Verdict::Gone => {
-            let why = "The page has left the index since this result was shown: it is gone, or \
-                       does not want to be found any more. Search again for what is there now.";
-            layout::message(StatusCode::GONE, "No longer there", why)
+            let why = "The page has left the index since this result was shown: it is gone or asks \
+                       not to be indexed. Search again for current results.";
+            layout::message(StatusCode::GONE, "Page gone", why)
         }
         Verdict::Forged => {
-            let why = "This link does not come from this search page, or was changed on the way. \
-                       Search again and follow a result from there.";
-            layout::message(StatusCode::BAD_REQUEST, "Not a result of ours", why)
+            let why = "This link was not made by this search page, or was changed since. Search \
+                       again and follow a result.";
+            layout::message(StatusCode::BAD_REQUEST, "Invalid link", why)
         }
         Verdict::Expired(url) => {
             let body = html! {
-                h1 { "An old link" }
-                p { "This result was shown some time ago, so the click is not counted." }
+                h1 { "Expired link" }
+                p { "This result was shown too long ago, so the click is not counted." }
                 @if let Some(url) = url {
                     p { "It led to " a rel="nofollow noreferrer" href=(url) { (clean(&url)) } "." }
                 }
                 p { a href="/" { "Search again" } }
             };
-            (StatusCode::GONE, layout::page("An old link", Part::Search, &body)).into_response()
+            (StatusCode::GONE, layout::page("Expired link", Part::Search, &body)).into_response()
         }
     }
 }

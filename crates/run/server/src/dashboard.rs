@@ -1,7 +1,7 @@
-//! How the crawl stands, for its operator.
+//! The operator's pages: overview, hosts, sources, one page, what-if.
 //!
-//! Every page is whole without a script. What is marked as live is fetched again by the one script
-//! there is whenever figures change, from the same address.
+//! Every page works without a script. The one script reloads the parts marked `data-live` whenever
+//! figures change.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use axum::extract::{Query as Fields, State};
 use axum::response::{IntoResponse as _, Response};
 use maud::{Markup, html};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{FetchKind, Time};
+use tidewatch_core::{FetchKind, Reason, Time};
 use tidewatch_partition::explain::{lasting, told};
 use tidewatch_partition::{HostView, SourceView, Status};
 use tidewatch_policy::WhatIf;
@@ -34,23 +34,23 @@ pub(crate) async fn overview(State(shared): State<Arc<Shared>>) -> Response {
     layout::page("Dashboard · Tidewatch", Part::Overview, &body).into_response()
 }
 
-/// What to do where nothing has been done yet.
+/// Shown while the crawl knows no page.
 fn beginning() -> Markup {
     html! {
         h1 { "Nothing here yet" }
         div data-live="overview" {
-            p { "This crawl knows no page. Begin with a page you care about:" }
+            p { "This crawl knows no page. Start with one you care about:" }
             pre.scroll tabindex="0" {
                 "tidewatch crawl https://example.com/ --dir DIR --listen 127.0.0.1:7700"
             }
-            p { "or add seeds to the crawl that is running:" }
+            p { "or add seeds to the running crawl:" }
             pre.scroll tabindex="0" {
                 "curl -X POST http://127.0.0.1:7700/api/seeds \\\n"
                 "     -H \"Authorization: Bearer $(cat token)\" \\\n"
                 "     -d '{\"urls\": [\"https://example.com/\"]}'"
             }
-            p { "For a first look without the web, " code { "tidewatch demo" }
-                " crawls a living web of its own." }
+            p { "To try it without the web, " code { "tidewatch demo" }
+                " crawls a simulated web." }
         }
     }
 }
@@ -62,8 +62,8 @@ fn overview_of(figures: &Figures, history: &History) -> Markup {
         div data-live="overview" {
             p.lead {
                 @if figures.is_running { "The crawl is running" } @else { "The crawl is not running" }
-                ": policy " (clean(&status.policy)) ", " (short(status.budget_per_s))
-                " fetches a second at most."
+                ": policy " (clean(&status.policy)) ", budget " (short(status.budget_per_s))
+                " fetches a second."
             }
             (tiles(figures))
             @for chart in charts(history, status) { (chart.to_markup()) }
@@ -81,21 +81,21 @@ fn tiles(figures: &Figures) -> Markup {
     let failures: u64 = failures.map(|(_, count)| count).sum();
     html! {
         dl.tiles {
-            (tile("fetches", &tally.all_fetches().to_string(), &format!("{} under way", status.requests)))
-            (tile("pages held", &tally.held.to_string(), &format!("of {} known on {}", status.pages,
+            (tile("Fetches", &tally.all_fetches().to_string(), &format!("{} in progress", status.requests)))
+            (tile("Pages stored", &tally.held.to_string(), &format!("of {} known on {}", status.pages,
                 count(u64::from(status.hosts), "host", "hosts"))))
             @match status.freshness_probed {
-                Some((share, by)) => (tile("up to date", &percent(share),
-                    &format!("± {} by probes at random", percent(by)))),
-                None => (tile("up to date", &status.freshness_estimate.map_or("—".into(), percent),
-                    "estimated from visits again")),
+                Some((share, by)) => (tile("Freshness", &percent(share),
+                    &format!("± {} by random probes", percent(by)))),
+                None => (tile("Freshness", &status.freshness_estimate.map_or("—".into(), percent),
+                    "estimated from revisits")),
             }
-            (tile("price", &status.price.map_or("—".into(), short), "clicks that the marginal fetch brings"))
-            (tile("failures", &failures.to_string(), &format!("{} left out", tally.dropped.values().sum::<u64>())))
+            (tile("Price", &status.price.map_or("—".into(), short), "clicks per marginal fetch"))
+            (tile("Failed fetches", &failures.to_string(), &format!("{} URLs skipped", tally.dropped.values().sum::<u64>())))
             @if let Some(index) = &figures.index {
-                (tile("indexed", &index.pages.to_string(), &match &index.failed {
+                (tile("Pages indexed", &index.pages.to_string(), &match &index.failed {
                     Some(why) => why.clone(),
-                    None => format!("found within {:.1} s", index.slowest_s),
+                    None => format!("searchable within {:.1} s", index.slowest_s),
                 }))
             }
         }
@@ -112,7 +112,7 @@ fn percent(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
 }
 
-/// A number as people read it.
+/// A number with three or four significant digits.
 fn short(number: f64) -> String {
     match number.abs() {
         0.0 => "0".to_owned(),
@@ -133,7 +133,7 @@ fn charts(history: &History, status: &Status) -> Vec<Graphic> {
         };
         if samples.iter().any(|sample| sample.price.is_some()) {
             let chart = Chart::new("Price", time(), Axis::new("clicks a fetch").from_zero())
-                .caption("What the last fetch that the budget pays for brings.")
+                .caption("Clicks that the last fetch within the budget brings.")
                 .series(Series::line("price", line(|s| s.price)));
             charts.push(chart.into());
         }
@@ -143,10 +143,10 @@ fn charts(history: &History, status: &Status) -> Vec<Graphic> {
                 Point::new(s.at_s, share).between(low, high)
             })
         });
-        let chart = Chart::new("Freshness", time(), Axis::new("share up to date").range(0.0, 1.0))
-            .caption("Copies up to date: by probes at random with their 95% interval, and by visits again.")
-            .series(Series::line("probes", probed))
-            .series(Series::line("visits", line(|s| s.freshness)));
+        let chart = Chart::new("Freshness", time(), Axis::new("share of copies").range(0.0, 1.0))
+            .caption("Share of copies that are up to date: by random probes, with 95% interval, and by revisits.")
+            .series(Series::line("random probes", probed))
+            .series(Series::line("revisits", line(|s| s.freshness)));
         charts.push(chart.into());
         charts.push(rates(samples, status.budget_per_s).into());
     }
@@ -177,34 +177,40 @@ fn rates(samples: &[Sample], budget: f64) -> Chart {
         .reference(Reference::horizontal(budget, "budget"))
 }
 
-/// What came to nothing, and why.
+/// Failed fetches and skipped URLs by reason.
 fn reasons(status: &Status) -> Markup {
     let tally = &status.tally;
-    let columns = || [Column::text("Reason"), Column::number("Times")];
+    let columns = || [Column::text("Reason"), Column::number("Count")];
     let table = |mut rows: Vec<(&str, u64)>| {
         rows.sort_by_key(|(reason, n)| (std::cmp::Reverse(*n), *reason));
         rows.into_iter().fold(Table::new(columns()), |table, (reason, n)| {
             table.row([Cell::text(reason), Cell::count(n)])
         })
     };
-    let failed = tally.reasons.iter().map(|(reason, n)| (reason.name(), *n)).collect();
+    let (failed, moved): (Vec<_>, Vec<_>) =
+        tally.reasons.iter().partition(|(reason, _)| reason.is_failure());
+    let named = |rows: Vec<(&Reason, &u64)>| rows.iter().map(|(r, n)| (r.name(), **n)).collect();
     let dropped = tally.dropped.iter().map(|(reason, n)| (reason.name(), *n)).collect();
     html! {
-        @if !tally.reasons.is_empty() {
-            section { h2 { "Came to nothing" } (table(failed).to_markup()) }
+        @if !failed.is_empty() {
+            section { h2 { "Failed fetches" } (table(named(failed)).to_markup()) }
+        }
+        @if !moved.is_empty() {
+            section { h2 { "Redirected or gone" } (table(named(moved)).to_markup()) }
         }
         @if !tally.dropped.is_empty() {
-            section { h2 { "Left out" } (table(dropped).to_markup()) }
+            section { h2 { "Skipped URLs" } (table(dropped).to_markup()) }
         }
     }
 }
 
-fn unanswered(why: NoAnswer) -> Markup {
+fn unanswered(why: &NoAnswer) -> Markup {
     html! {
         p role="status" {
             @match why {
-                NoAnswer::Busy => { "The crawl had no time to answer. Load this page again in a moment." }
-                NoAnswer::Failed => { "The crawl's store did not answer; the crawl's own log says why." }
+                NoAnswer::Busy => { "The crawl is busy. Reload this page in a moment." }
+                NoAnswer::Ended => { "The crawl is not running." }
+                NoAnswer::Failed(error) => { "The crawl failed to answer: " (clean(&error.to_string())) "." }
             }
         }
     }
@@ -218,11 +224,11 @@ pub(crate) async fn hosts(State(shared): State<Arc<Shared>>) -> Response {
             @match &found {
                 Ok(hosts) if hosts.is_empty() => { p { "No host is known yet." } }
                 Ok(hosts) => {
-                    p.note { "Those with the most pages. The price is higher where politeness allows \
-                              less than would be worth it." }
+                    p.note { "The hosts with the most pages. A price above the global one means that \
+                              this host's crawl delay, not the budget, is the limit." }
                     (host_table(hosts).to_markup())
                 }
-                Err(why) => (unanswered(*why)),
+                Err(why) => (unanswered(why)),
             }
         }
     };
@@ -233,15 +239,15 @@ fn host_table(hosts: &[HostView]) -> Table {
     let columns = [
         Column::text("Host"),
         Column::number("Pages"),
-        Column::number("Gap").unit("s"),
-        Column::number("Asks for").unit("s"),
-        Column::number("Opens in").unit("s"),
+        Column::number("Delay").unit("s"),
+        Column::number("Crawl-delay").unit("s"),
+        Column::number("Next request in").unit("s"),
         Column::text("robots.txt"),
-        Column::number("Troubles"),
+        Column::number("Errors in a row"),
         Column::number("Price"),
     ];
     hosts.iter().fold(Table::new(columns), |table, host| {
-        let robots = host.robots.map_or("not read".to_owned(), |status| status.to_string());
+        let robots = host.robots.map_or("not fetched".to_owned(), |status| status.to_string());
         let asked = (host.crawl_delay_s > 0.0).then_some(host.crawl_delay_s);
         table.row([
             Cell::text(&host.origin),
@@ -263,14 +269,13 @@ pub(crate) async fn sources(State(shared): State<Arc<Shared>>) -> Response {
         div data-live="sources" {
             @match &found {
                 Ok(sources) if sources.is_empty() => {
-                    p { "No source has been visited twice yet, or the policy of this crawl has no price." }
+                    p { "No source has been visited twice yet, or this crawl's policy has no price." }
                 }
                 Ok(sources) => {
-                    p.note { "Pages and feeds watched for new links, those first that a visit now is \
-                              worth most." }
+                    p.note { "Pages and feeds watched for new links, most valuable first." }
                     (source_table(sources).to_markup())
                 }
-                Err(why) => (unanswered(*why)),
+                Err(why) => (unanswered(why)),
             }
         }
     };
@@ -281,9 +286,9 @@ fn source_table(sources: &[SourceView]) -> Table {
     let columns = [
         Column::text("Source"),
         Column::number("New links a day"),
-        Column::number("Clicks each"),
-        Column::number("Worth now"),
-        Column::number("Next in").unit("s"),
+        Column::number("Clicks per link"),
+        Column::number("Value now"),
+        Column::number("Next visit in").unit("s"),
     ];
     sources.iter().fold(Table::new(columns), |table, source| {
         table.row([
@@ -303,23 +308,23 @@ pub(crate) async fn page(
     let Fields(which) = fields.unwrap_or_default();
     let about = match (which.url.trim(), CanonicalUrl::parse(which.url.trim())) {
         ("", _) => {
-            html! { p { "Name a page of this crawl to see what is known of it, and why it is due or not." } }
+            html! { p { "Enter a URL to see what the crawl knows about it and why it is due or not." } }
         }
         (_, Err(refused)) => {
-            html! { p role="status" { "That is no page’s address: " (clean(&refused.to_string())) "." } }
+            html! { p role="status" { "This is not a valid URL: " (clean(&refused.to_string())) "." } }
         }
         (_, Ok(url)) => match shared.asker.page(url.clone()).await {
             Ok(found) => portrait(&url, &found),
-            Err(why) => unanswered(why),
+            Err(why) => unanswered(&why),
         },
     };
     let body = html! {
         h1 { "Page" }
         form.search action="/dashboard/page" method="get" {
-            label.visually-hidden for="url" { "Address of the page" }
+            label.visually-hidden for="url" { "URL of the page" }
             input #url type="text" inputmode="url" name="url" value=(clean(&which.url))
                 placeholder="https://example.com/" autocomplete="off" spellcheck="false";
-            button type="submit" { "Look" }
+            button type="submit" { "Show" }
         }
         div data-live="page" { (about) }
     };
@@ -328,7 +333,7 @@ pub(crate) async fn page(
 
 fn portrait(url: &CanonicalUrl, found: &PageAnswer) -> Markup {
     let Some(portrait) = &found.portrait else {
-        return html! { p role="status" { "This crawl does not know " (clean(url.as_str())) "; no page it fetched links there." } };
+        return html! { p role="status" { "This crawl does not know " (clean(url.as_str())) "." } };
     };
     let past = |time: Time| format!("{} ago", lasting(found.now.since(time).seconds()));
     html! {
@@ -337,22 +342,22 @@ fn portrait(url: &CanonicalUrl, found: &PageAnswer) -> Markup {
             section { h3 { "Why" } @for line in told(why, found.now).lines() { p { (line) } } }
         }
         section {
-            h3 { "What is known" }
+            h3 { "Details" }
             dl.facts {
-                (fact("number", &portrait.page.0.to_string()))
-                (fact("links from a seed", &portrait.row.depth.to_string()))
-                (fact("watched for links", if portrait.row.is_source { "yes" } else { "no" }))
+                (fact("page number", &portrait.page.0.to_string()))
+                (fact("distance from a seed, links", &portrait.row.depth.to_string()))
+                (fact("watched for new links", if portrait.row.is_source { "yes" } else { "no" }))
                 @if let Some(copy) = &portrait.copy {
                     (fact("last fetched", &past(copy.at)))
                     (fact("last changed", &past(copy.changed_at)))
                     (fact("visits", &copy.visits.to_string()))
                     (fact("changes seen", &copy.changes.to_string()))
-                    (fact("links shown", &copy.links.len().to_string()))
+                    (fact("links on the page", &copy.links.len().to_string()))
                     (fact("status", &copy.status.to_string()))
                 } @else { (fact("copy", "none")) }
             }
             @if let Some(via) = &portrait.via {
-                p { "First named by " a href=(format!("/dashboard/page?url={}", crate::search_page::encode(via))) { (clean(via)) } "." }
+                p { "First linked from " a href=(format!("/dashboard/page?url={}", crate::search_page::encode(via))) { (clean(via)) } "." }
             }
         }
     }
@@ -372,7 +377,7 @@ pub(crate) async fn what_if(
     let body = html! {
         h1 { "What if" }
         form.slider action="/dashboard/what-if" method="get" data-follow="what-if" {
-            label for="times" { "The budget, as a multiple of today’s" }
+            label for="times" { "Budget, as a multiple of the current one" }
             input #times type="range" name="times" min="0.1" max="8" step="0.1" value=(times);
             output for="times" { (times) "×" }
             button type="submit" { "Show" }
@@ -380,8 +385,8 @@ pub(crate) async fn what_if(
         div data-live="what-if" aria-live="polite" {
             @match &found {
                 Ok(Some(both)) => (compared(&both.now, &both.then)),
-                Ok(None) => { p { "The policy of this crawl has no price, so it cannot foresee." } }
-                Err(why) => (unanswered(*why)),
+                Ok(None) => { p { "This crawl's policy has no price, so it cannot predict." } }
+                Err(why) => (unanswered(why)),
             }
         }
     };
@@ -398,10 +403,10 @@ fn compared(now: &WhatIf, then: &WhatIf) -> Markup {
     row("price, clicks a fetch", &|w| Cell::significant(w.price, 3));
     row("freshness, by clicks", &|w| Cell::maybe(w.freshness, 3));
     row("refreshes/s", &|w| Cell::significant(w.fetches[0], 3));
-    row("visits to sources/s", &|w| Cell::significant(w.fetches[1], 3));
+    row("source visits/s", &|w| Cell::significant(w.fetches[1], 3));
     row("new pages/s", &|w| Cell::significant(w.fetches[2], 3));
-    row("pages of the frontier/s", &|w| Cell::significant(w.fetches[3], 3));
-    row("clicks/s on pages first fetched", &|w| Cell::significant(w.profit, 3));
+    row("frontier pages/s", &|w| Cell::significant(w.fetches[3], 3));
+    row("clicks/s on newly fetched pages", &|w| Cell::significant(w.profit, 3));
     let split = FetchKind::ALL.iter().enumerate().fold(
         BarChart::new("Where the budget would go", Axis::new("fetches a second"))
             .groups(["now", "then"]),
@@ -411,8 +416,8 @@ fn compared(now: &WhatIf, then: &WhatIf) -> Markup {
         (table.to_markup())
         (Graphic::from(split).to_markup())
         p.note {
-            "For the coming week, by what is believed of pages and sources now. Of the frontier, what \
-             waits today counts; what will be found does not. Nothing is set by looking."
+            "Predicted for the coming week from current estimates. Only URLs already in the frontier \
+             count. This page changes nothing."
         }
     }
 }

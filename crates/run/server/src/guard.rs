@@ -21,13 +21,13 @@ use crate::shared::Shared;
 
 /// Characters of a token that cannot be guessed.
 pub(crate) const SHORTEST_TOKEN: usize = 16;
-/// What our pages may load: nothing but our own style sheet, script and figures.
+/// What our pages may load: only our own style sheet, script, images and figures.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
 
-/// Refuses requests that were meant for another server: a page elsewhere could have its own name
-/// point here and then read us through its visitor's browser.
+/// Refuses requests for another host name. Otherwise a site could point its own name here and read
+/// our pages through its visitor's browser (DNS rebinding).
 pub(crate) async fn check_host(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -37,7 +37,7 @@ pub(crate) async fn check_host(
         return next.run(request).await;
     }
     let text = "This server does not answer to that name. Use its address, or start it with \
-                --name for every other name it has.\n";
+                --name NAME.\n";
     (StatusCode::MISDIRECTED_REQUEST, text).into_response()
 }
 
@@ -48,7 +48,7 @@ fn is_ours(shared: &Shared, uri: &Uri, headers: &HeaderMap) -> bool {
     };
     let name = without_port(named).to_ascii_lowercase();
     if let Ok(address) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
-        // A number is nobody's name: it cannot be made to point elsewhere.
+        // An address is not a name: nobody can point it elsewhere.
         return address == shared.address.ip() || !shared.is_loopback() || address.is_loopback();
     }
     name == "localhost" || shared.names.iter().any(|known| known.eq_ignore_ascii_case(&name))
@@ -116,7 +116,7 @@ fn is_local(shared: &Shared, request: &Request) -> bool {
     is_direct && is_from_here && shared.is_loopback()
 }
 
-/// Compares in a time that tells nothing about where two texts differ.
+/// Compares in constant time.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |d, (a, b)| d | (a ^ b)) == 0
 }
@@ -149,7 +149,7 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Says with every answer what a browser may do with it, unless the answer says so itself.
+/// Adds security headers to every answer that does not set them itself.
 pub(crate) async fn add_headers(request: Request, next: Next) -> Response {
     let mut answer = next.run(request).await;
     let headers: [(HeaderName, &'static str); 7] = [

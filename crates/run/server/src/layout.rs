@@ -1,11 +1,11 @@
-//! What all pages have in common.
+//! The frame of all pages.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use maud::{DOCTYPE, Markup, html};
 use tidewatch_report::clean;
 
-/// Where a page belongs.
+/// The navigation entry that a page belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Search,
@@ -71,7 +71,7 @@ fn navigation(part: Part) -> Markup {
     }
 }
 
-/// A page that says one thing.
+/// A page with one message.
 pub(crate) fn message(status: StatusCode, title: &str, text: &str) -> Response {
     let body = html! {
         h1 { (clean(title)) }

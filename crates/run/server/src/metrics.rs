@@ -1,22 +1,26 @@
-//! A crawl's figures as Prometheus reads them.
+//! The crawl's figures in Prometheus's text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use tidewatch_partition::Status;
-use tidewatch_search::Health;
+use tidewatch_search::IndexHealth;
 
 /// The media type of the text format.
 pub(crate) const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All figures in Prometheus's text format. Names and labels stay as they are.
-pub(crate) fn text(status: &Status, index: Option<&Health>) -> String {
+pub(crate) fn text(status: &Status, index: Option<&IndexHealth>) -> String {
     let (mut page, tally) = (Page(String::new()), &status.tally);
     page.gauge("pages_known", "Pages known.", f64::from(status.pages));
-    page.gauge("pages_held", "Pages with a copy.", tally.held as f64);
+    page.gauge("pages_held", "Pages with a stored copy.", tally.held as f64);
     page.gauge("hosts_known", "Hosts known.", f64::from(status.hosts));
-    page.gauge("hosts_active", "Hosts with a page under way.", status.active_hosts as f64);
-    page.gauge("requests_active", "Requests under way.", status.requests as f64);
+    page.gauge(
+        "hosts_active",
+        "Hosts with a page waiting or being fetched.",
+        status.active_hosts as f64,
+    );
+    page.gauge("requests_active", "Requests in progress.", status.requests as f64);
     page.gauge("budget_per_second", "Fetches allowed per second.", status.budget_per_s);
     if let Some(freshness) = status.freshness_estimate {
         page.gauge("freshness_estimate", "Estimated share of copies up to date.", freshness);
@@ -24,19 +28,19 @@ pub(crate) fn text(status: &Status, index: Option<&Health>) -> String {
     if let Some(price) = status.price {
         page.gauge("price", "Clicks that the marginal fetch brings.", price);
     }
-    page.family("fetches_total", "Page requests by what they were for.", "kind", &tally.fetches);
-    page.family("responses_total", "Answers by status.", "status", &tally.statuses);
+    page.family("fetches_total", "Page requests by purpose.", "kind", &tally.fetches);
+    page.family("responses_total", "Responses by status.", "status", &tally.statuses);
     page.family("failures_total", "Requests without a page.", "reason", &tally.reasons);
-    page.family("dropped_total", "Addresses and pages left out.", "reason", &tally.dropped);
+    page.family("dropped_total", "URLs and pages skipped.", "reason", &tally.dropped);
     page.counter("robots_total", "Requests for robots.txt.", tally.robots);
-    page.counter("copies_total", "Copies taken.", tally.copies);
-    page.counter("revisits_total", "Visits that could have seen a change.", tally.revisits);
+    page.counter("copies_total", "Copies stored.", tally.copies);
+    page.counter("revisits_total", "Visits to pages with a copy.", tally.revisits);
     page.counter("changes_total", "Visits that saw a change.", tally.changes);
     page.counter("body_bytes_total", "Decoded bytes of bodies.", tally.body_bytes);
     page.counter("archive_bytes_total", "Bytes written to the archive.", tally.archive_bytes);
     if let Some(index) = index {
         page.counter("indexed_total", "Pages put into the index.", index.put);
-        page.counter("unindexed_total", "Pages taken out of the index.", index.removed);
+        page.counter("unindexed_total", "Pages removed from the index.", index.removed);
     }
     page.0
 }
@@ -67,7 +71,7 @@ impl Page {
     ) {
         self.head(name, about, "counter");
         for (key, value) in values {
-            // Keys are names of ours and numbers: nothing to escape.
+            // Keys are our own names and numbers: nothing to escape.
             let _ = writeln!(self.0, "tidewatch_{name}{{{label}=\"{key}\"}} {value}");
         }
     }

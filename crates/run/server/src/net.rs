@@ -1,4 +1,4 @@
-//! Connections: a bounded number, with bounded patience.
+//! Connections: bounded in number, size and time.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use tokio::task::JoinSet;
 
 use crate::ServerError;
 
-/// Connections at once; more are turned away.
+/// Connections at once; more are closed.
 const CONNECTIONS: usize = 512;
-/// Patience with the head of a request.
+/// Time limit for the head of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest life of a connection. Whoever follows the figures connects again.
+/// Longest life of a connection. Readers of events reconnect.
 const LONGEST: Duration = Duration::from_mins(10);
 /// Most bytes of a request's head.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Who is at the other end.
+/// The address of the connection's other end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// Takes an address.
+/// Binds an address.
 pub(crate) fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerError> {
     let bound = std::net::TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -39,7 +39,7 @@ pub(crate) fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Ser
     bound.map_err(|source| ServerError::Bind { address, source })
 }
 
-/// Serves whoever comes, until dropped.
+/// Serves connections until dropped.
 pub(crate) async fn accept(listener: TcpListener, router: Router) {
     let mut connections = JoinSet::new();
     loop {
@@ -68,6 +68,6 @@ async fn serve(stream: TcpStream, peer: SocketAddr, router: Router) {
         .header_read_timeout(PATIENCE)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
-    // A reader that went away is no concern of ours.
+    // The reader may have gone.
     let _ = tokio::time::timeout(LONGEST, serving).await;
 }

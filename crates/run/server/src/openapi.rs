@@ -1,4 +1,4 @@
-//! The API's description, made from the table of routes.
+//! The API's description, generated from the table of routes.
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};

@@ -1,4 +1,4 @@
-//! Figures and steering for programs.
+//! Figures and control for programs.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use crate::search_api::refuse;
 use crate::shared::Shared;
 use crate::{Figures, metrics as prometheus};
 
-/// Most bytes of what somebody sends.
+/// Most bytes of a request body.
 const MOST_BODY: usize = 1 << 20;
 /// Most seeds at once.
 const MOST_SEEDS: usize = 10_000;
@@ -32,15 +32,16 @@ const MOST_SEEDS: usize = 10_000;
 const EVENT_EVERY: Duration = Duration::from_secs(1);
 
 fn no_figures() -> Response {
-    refuse(StatusCode::SERVICE_UNAVAILABLE, "the crawl has put up no figures yet")
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "the crawl has published no figures yet")
 }
 
 fn no_answer(why: NoAnswer) -> Response {
     let why = match why {
-        NoAnswer::Busy => "the crawl had no time to answer; try again in a moment",
-        NoAnswer::Failed => "the crawl's store did not answer; its log says why",
+        NoAnswer::Busy => "the crawl is busy; try again in a moment".to_owned(),
+        NoAnswer::Ended => "the crawl is not running".to_owned(),
+        NoAnswer::Failed(error) => error.to_string(),
     };
-    refuse(StatusCode::SERVICE_UNAVAILABLE, why)
+    refuse(StatusCode::SERVICE_UNAVAILABLE, &why)
 }
 
 pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Response {
@@ -81,9 +82,7 @@ pub(crate) async fn why(
         None => refuse(StatusCode::NOT_FOUND, "this crawl does not know that page"),
         Some(portrait) => match portrait.why {
             Some(why) => Json(why_json(&why, &text, found.now)).into_response(),
-            None => {
-                refuse(StatusCode::NOT_FOUND, "the policy of this crawl has no price to explain")
-            }
+            None => refuse(StatusCode::NOT_FOUND, "this crawl's policy has no price to explain"),
         },
     }
 }
@@ -96,7 +95,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// A multiple that makes sense.
+    /// The multiple, if it is one from 0.01 to 100.
     pub(crate) fn read(&self) -> Option<f64> {
         self.times.trim_end_matches(['x', '×']).parse().ok().filter(|t| (0.01..=100.0).contains(t))
     }
@@ -115,7 +114,9 @@ pub(crate) async fn what_if(
             let both = json!({ "now": what_if_json(&both.now), "then": what_if_json(&both.then) });
             Json(both).into_response()
         }
-        Ok(None) => refuse(StatusCode::NOT_FOUND, "the policy of this crawl cannot foresee"),
+        Ok(None) => {
+            refuse(StatusCode::NOT_FOUND, "this crawl's policy has no price, so it cannot predict")
+        }
         Err(why) => no_answer(why),
     }
 }
@@ -132,12 +133,12 @@ struct Budget {
     budget: String,
 }
 
-/// Reads what somebody sent as JSON.
+/// Reads a JSON body.
 async fn read<T: for<'d> Deserialize<'d>>(body: axum::body::Body) -> Result<T, Response> {
     let bytes = axum::body::to_bytes(body, MOST_BODY).await;
     let bytes = bytes.map_err(|_| refuse(StatusCode::PAYLOAD_TOO_LARGE, "at most 1 MiB"))?;
     serde_json::from_slice(&bytes)
-        .map_err(|error| refuse(StatusCode::BAD_REQUEST, &format!("the body: {error}")))
+        .map_err(|error| refuse(StatusCode::BAD_REQUEST, &format!("invalid body: {error}")))
 }
 
 pub(crate) async fn add_seeds(
@@ -210,7 +211,7 @@ async fn send_events(
     }
 }
 
-/// What an event says.
+/// The figures in an event.
 fn brief(figures: &Figures) -> Value {
     let status = &figures.status;
     json!({

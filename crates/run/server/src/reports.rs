@@ -1,4 +1,4 @@
-//! Reports of the lab that lie in the crawl's directory.
+//! Lab reports in the crawl's directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::shared::Shared;
 const MOST: usize = 200;
 /// Longest report that is shown.
 const MOST_BYTES: u64 = 64 << 20;
-/// Reports are whole pages with a style of their own and no script.
+/// Reports are whole pages with their own style and no script.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
 
@@ -29,7 +29,7 @@ fn names(dir: Option<&Path>) -> Vec<String> {
     names
 }
 
-/// Whether a name is a report's, and no way out of its directory.
+/// Whether a name can be a report's. It cannot lead out of the directory.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     name.strip_suffix(".html").is_some() && !name.starts_with('.') && name.chars().all(is_plain)
@@ -40,8 +40,9 @@ pub(crate) async fn list(State(shared): State<Arc<Shared>>) -> Response {
     let body = html! {
         h1 { "Reports" }
         @if names.is_empty() {
-            p { "There are no reports yet. Try policies on this crawl's own history:" }
+            p { "There are no reports yet. To compare policies on this crawl's own history:" }
             pre.scroll tabindex="0" {
+                "mkdir DIR/reports\n"
                 "tidewatch export trace --dir DIR -o history\n"
                 "tidewatch lab compare --trace history --policies price,uniform,bfs \\\n"
                 "          --budget 1 --report DIR/reports/policies.html"

@@ -1,4 +1,4 @@
-//! Everything that can be asked for, in one table.
+//! The table of all routes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{search_api, search_page};
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everyone: it serves searchers.
+    /// Everyone.
     Public,
     /// Local requests; any other with the token.
     Look,
@@ -23,18 +23,18 @@ pub enum Access {
     Change,
 }
 
-/// What is answered.
+/// The kind of answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
     /// A page for people.
     Page,
-    /// Something for programs.
+    /// JSON.
     Json,
-    /// Any other kind.
+    /// Another media type.
     Other(&'static str),
 }
 
-/// A parameter in the address, or a member of the JSON body of what changes something.
+/// A query parameter, or a member of the JSON body of a change.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Its name.
@@ -45,7 +45,7 @@ pub struct Parameter {
     pub is_required: bool,
 }
 
-/// One thing that can be asked for.
+/// One route.
 #[derive(Clone, Copy)]
 pub struct Route {
     /// `GET` or `POST`.
@@ -54,11 +54,11 @@ pub struct Route {
     pub path: &'static str,
     /// Who may use it.
     pub access: Access,
-    /// What it answers with.
+    /// The kind of its answer.
     pub gives: Gives,
-    /// What it is for, a sentence.
+    /// Its purpose, in a sentence.
     pub about: &'static str,
-    /// What it takes.
+    /// Its parameters.
     pub takes: &'static [Parameter],
     handler: fn() -> MethodRouter<Arc<Shared>>,
 }
@@ -88,47 +88,47 @@ macro_rules! routes {
 
 use Gives::{Json, Other, Page};
 
-/// All of them.
+/// All routes.
 pub const ROUTES: &[Route] = routes! {
     Public "GET" "/" Page, "The search page.", [], get(search_page::home);
     Public "GET" "/search" Page, "Results of a query.",
-        [needed("q", "What to look for."), optional("page", "Which page of results, from 1.")],
+        [needed("q", "The query."), optional("page", "Page of results, from 1.")],
         get(search_page::results);
     Public "GET" "/go" Page, "Follows a result, and counts the click.",
         [needed("t", "The result's signed ticket.")], get(click::go);
     Public "GET" "/opensearch.xml" Other("application/opensearchdescription+xml"),
-        "How browsers add this search engine.", [], get(search_page::opensearch);
-    Public "GET" "/style.css" Other("text/css"), "How pages look.", [], get(assets::style);
-    Public "GET" "/app.js" Other("text/javascript"), "What keeps figures moving.", [],
+        "Lets browsers add this search engine.", [], get(search_page::opensearch);
+    Public "GET" "/style.css" Other("text/css"), "The style sheet.", [], get(assets::style);
+    Public "GET" "/app.js" Other("text/javascript"), "The dashboard's script.", [],
         get(assets::script);
     Public "GET" "/icon.svg" Other("image/svg+xml"), "The icon.", [], get(assets::icon);
     Public "GET" "/api/search" Json, "Results of a query.",
-        [needed("q", "What to look for."), optional("page", "Which page of results, from 1."),
+        [needed("q", "The query."), optional("page", "Page of results, from 1."),
          optional("count", "Results a page, at most 50.")], get(search_api::search);
     Public "GET" "/api/openapi.json" Json, "This description.", [], get(openapi::describe);
-    Look "GET" "/dashboard" Page, "How the crawl stands.", [], get(dashboard::overview);
+    Look "GET" "/dashboard" Page, "The crawl's figures.", [], get(dashboard::overview);
     Look "GET" "/dashboard/hosts" Page, "Hosts: delay, robots.txt, pages, price.", [],
         get(dashboard::hosts);
-    Look "GET" "/dashboard/sources" Page, "Sources: what they bring, when they are next.", [],
+    Look "GET" "/dashboard/sources" Page, "Sources: new links, value, next visit.", [],
         get(dashboard::sources);
-    Look "GET" "/dashboard/page" Page, "A page's portrait, and why it is due or not.",
+    Look "GET" "/dashboard/page" Page, "What is known of a page, and why it is due or not.",
         [optional("url", "The page.")], get(dashboard::page);
-    Look "GET" "/dashboard/what-if" Page, "What another budget would bring.",
-        [optional("times", "The budget as a multiple of today's.")], get(dashboard::what_if);
-    Look "GET" "/dashboard/reports" Page, "Reports of the lab.", [], get(reports::list);
+    Look "GET" "/dashboard/what-if" Page, "Predicted figures at another budget.",
+        [optional("times", "The budget as a multiple of the current one.")], get(dashboard::what_if);
+    Look "GET" "/dashboard/reports" Page, "Lab reports.", [], get(reports::list);
     Look "GET" "/dashboard/reports/{name}" Page, "One report.", [], get(reports::show);
     Look "GET" "/status.json" Json, "The crawl's figures.", [], get(operate::status);
-    Look "GET" "/metrics" Other("text/plain"), "The figures as Prometheus reads them.", [],
+    Look "GET" "/metrics" Other("text/plain"), "The figures in Prometheus's text format.", [],
         get(operate::metrics);
     Look "GET" "/api/events" Other("text/event-stream"), "The figures as they change.", [],
         get(operate::events);
     Look "GET" "/api/why" Json, "Why a page is due, or why not.", [needed("url", "The page.")],
         get(operate::why);
-    Look "GET" "/api/what-if" Json, "What another budget would bring.",
-        [needed("times", "The budget as a multiple of today's.")], get(operate::what_if);
-    Change "POST" "/api/seeds" Json, "Adds pages to begin from.",
-        [needed("urls", "Their addresses, as a list.")], post(operate::add_seeds);
-    Change "POST" "/api/budget" Json, "Sets the budget from now on.",
+    Look "GET" "/api/what-if" Json, "Predicted figures at another budget.",
+        [needed("times", "The budget as a multiple of the current one.")], get(operate::what_if);
+    Change "POST" "/api/seeds" Json, "Adds seeds.",
+        [needed("urls", "Their URLs, as a list.")], post(operate::add_seeds);
+    Change "POST" "/api/budget" Json, "Sets the budget until the next start.",
         [needed("budget", "Fetches per time, such as 5/s.")], post(operate::set_budget);
 };
 
@@ -149,7 +149,6 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
 }
 
 async fn no_such_page() -> Response {
-    let why = "There is nothing at this address. The search page is at / and the dashboard at \
-               /dashboard.";
+    let why = "There is no page here. The search page is at / and the dashboard at /dashboard.";
     layout::message(StatusCode::NOT_FOUND, "Not found", why)
 }

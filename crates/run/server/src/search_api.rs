@@ -1,4 +1,4 @@
-//! Results for programs. Their queries are not counted as a searcher's.
+//! Search results as JSON. These queries are not logged as a searcher's.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::search_page::Asked;
 use crate::shared::{Shared, now_ms};
 
-/// Results a page, unless said otherwise, and at most.
+/// Results a page by default, and at most.
 const USUAL: usize = 10;
 const MOST: usize = 50;
 
-/// An answer that says what is wrong.
+/// An error as JSON.
 pub(crate) fn refuse(status: StatusCode, why: &str) -> Response {
     (status, Json(json!({ "error": why }))).into_response()
 }
@@ -30,7 +30,7 @@ pub(crate) async fn search(
     let Fields(asked) = fields.unwrap_or_default();
     let count = asked.count.parse().unwrap_or(USUAL).clamp(1, MOST);
     let Ok(_turn) = Arc::clone(&search.turns).acquire_owned().await else {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is closing");
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down");
     };
     let work = move || {
         let query = asked.query();
@@ -50,6 +50,6 @@ pub(crate) async fn search(
     };
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(found)) => Json::<Value>(found).into_response(),
-        _ => refuse(StatusCode::SERVICE_UNAVAILABLE, "the index did not answer"),
+        _ => refuse(StatusCode::SERVICE_UNAVAILABLE, "the index failed"),
     }
 }

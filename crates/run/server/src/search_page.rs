@@ -1,4 +1,4 @@
-//! The search page: plain HTML, for a keyboard as well as for a finger.
+//! The search page: plain HTML that works without scripts, by keyboard and by touch.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use tidewatch_core::PageId;
 use tidewatch_report::clean;
-use tidewatch_search::{Found, Hit, MOST_QUERY_BYTES, Query, SearchError, Snippet};
+use tidewatch_search::{Hit, MOST_QUERY_BYTES, Query, SearchError, SearchResults, Snippet};
 
 use crate::client;
 use crate::layout::{self, Part};
@@ -20,7 +20,7 @@ use crate::shared::{Search, Shared, now_ms};
 /// Results on a page.
 const RESULTS: usize = 10;
 
-/// What a form sends. Anything at all may be in it.
+/// The form's fields, which may hold anything.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Asked {
     #[serde(default)]
@@ -36,7 +36,7 @@ impl Asked {
         Query::read(&self.q)
     }
 
-    /// Which page of results, from 0; what is no number is the first.
+    /// The page of results, from 0; the first if it is not a number.
     pub(crate) fn page(&self) -> usize {
         self.page.parse::<usize>().unwrap_or(1).clamp(1, 1_000) - 1
     }
@@ -53,8 +53,8 @@ pub(crate) async fn home(State(shared): State<Arc<Shared>>) -> Response {
             (form("", true))
             p.note { (count(pages, "page", "pages")) " in the index." }
             @if pages == 0 {
-                p { "Nothing is indexed yet. Pages can be found a few seconds after they are \
-                     fetched; the " a href="/dashboard" { "dashboard" } " shows how the crawl does." }
+                p { "Nothing is indexed yet. Pages become searchable a few seconds after they are \
+                     fetched; the " a href="/dashboard" { "dashboard" } " shows the crawl's progress." }
             }
             (help())
         }
@@ -69,7 +69,7 @@ pub(crate) async fn results(
     fields: Result<Fields<Asked>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
     let Some(search) = shared.search.clone() else { return no_index() };
-    // An address that is no form is an empty one.
+    // A malformed query string counts as an empty one.
     let Fields(asked) = fields.unwrap_or_default();
     let query = asked.query();
     if query.is_empty() {
@@ -90,14 +90,14 @@ pub(crate) async fn results(
 
 fn no_index() -> Response {
     let why = "This crawl keeps no index (index = false in its configuration).";
-    layout::message(StatusCode::NOT_FOUND, "No search here", why)
+    layout::message(StatusCode::NOT_FOUND, "No search index", why)
 }
 
 /// Details are for the operator and may name files; a searcher gets a sentence.
 fn failed(_why: &str) -> Response {
-    let why = "Something went wrong with the index. Try again in a moment; if it stays, the \
-               dashboard tells more.";
-    layout::message(StatusCode::SERVICE_UNAVAILABLE, "The search did not work", why)
+    let why = "The index failed. Try again in a moment; if the error persists, the dashboard \
+               shows its cause.";
+    layout::message(StatusCode::SERVICE_UNAVAILABLE, "Search failed", why)
 }
 
 fn nothing_asked(query: &Query) -> Response {
@@ -105,7 +105,7 @@ fn nothing_asked(query: &Query) -> Response {
         h1.visually-hidden { "Search" }
         (form(&query.typed, true))
         (left_out(&query.ignored))
-        p { "There is nothing to look for yet." }
+        p { "Enter some words to search for." }
         (help())
     };
     layout::page("Tidewatch search", Part::Search, &body).into_response()
@@ -114,7 +114,7 @@ fn nothing_asked(query: &Query) -> Response {
 /// A page of results with a signed link for each.
 struct Results {
     query: Query,
-    found: Found,
+    found: SearchResults,
     links: Vec<String>,
     page: usize,
     seconds: f64,
@@ -141,7 +141,7 @@ impl Results {
     }
 
     fn markup(&self) -> Markup {
-        let Found { hits, total, is_relaxed, .. } = &self.found;
+        let SearchResults { hits, total, is_relaxed, .. } = &self.found;
         html! {
             h1.visually-hidden { "Search results" }
             (form(&self.query.typed, false))
@@ -150,7 +150,7 @@ impl Results {
                 p.note role="status" {
                     (count(*total as u64, "page", "pages")) " in "
                     (format!("{:.3} s", self.seconds))
-                    @if *is_relaxed { ". No page has all of these words; these have some." }
+                    @if *is_relaxed { ". No page has all of these words; these pages have some of them." }
                 }
                 ol.results start=(self.page * RESULTS + 1) {
                     @for (hit, link) in hits.iter().zip(&self.links) {
@@ -166,7 +166,7 @@ impl Results {
         html! {
             p role="status" {
                 @if self.page > 0 { "There are no more results." }
-                @else { "No page fits " strong { (clean(&self.query.typed)) } "." }
+                @else { "No page matches " strong { (clean(&self.query.typed)) } "." }
             }
             @if self.page > 0 {
                 p { a href=(address(&self.query.typed, 0)) { "Back to the first results" } }
@@ -193,7 +193,7 @@ fn address(query: &str, page: usize) -> String {
     format!("/search?q={}{page}", encode(query))
 }
 
-/// A text as part of an address.
+/// Percent-encodes text for a query string.
 pub(crate) fn encode(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
@@ -230,15 +230,15 @@ fn left_out(ignored: &[String]) -> Markup {
 fn help() -> Markup {
     html! {
         details.help {
-            summary { "What can be asked" }
+            summary { "Search syntax" }
             dl {
                 div { dt { code { "tide tables" } } dd { "pages with both words" } }
-                div { dt { code { "\"high water\"" } } dd { "these words together" } }
-                div { dt { code { "tide -moon" } } dd { "without a word" } }
-                div { dt { code { "site:example.org" } } dd { "on a host or domain" } }
-                div { dt { code { "after:2026-11-30" } } dd { "changed since a day; also "
+                div { dt { code { "\"high water\"" } } dd { "this exact phrase" } }
+                div { dt { code { "tide -moon" } } dd { "without this word" } }
+                div { dt { code { "site:example.org" } } dd { "on this host or domain" } }
+                div { dt { code { "after:2026-11-30" } } dd { "changed since this day; also "
                     code { "before:" } } }
-                div { dt { code { "lang:en" } } dd { "in a language" } }
+                div { dt { code { "lang:en" } } dd { "in this language" } }
             }
         }
     }
@@ -253,13 +253,13 @@ fn result(hit: &Hit, link: &str, now_s: i64) -> Markup {
             (snippet(&hit.snippet, language))
             p.note {
                 "changed " (ago(now_s - hit.changed_s))
-                @if hit.alike > 0 { ", and " (count(hit.alike as u64, "page", "pages")) " nearly the same" }
+                @if hit.alike > 0 { "; " (count(hit.alike as u64, "near-duplicate", "near-duplicates")) " hidden" }
             }
         }
     }
 }
 
-/// A page without a title is named by its address.
+/// The title, or the URL of a page without one.
 fn title(hit: &Hit) -> String {
     let title = clean(hit.title.trim());
     if title.is_empty() { clean(&shortened(&hit.url, 80)) } else { title }
@@ -292,7 +292,7 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Seconds that have passed, as people say it.
+/// A number of seconds ago, in words.
 fn ago(seconds: i64) -> String {
     let (number, one, many) = match seconds.max(0) {
         0..10 => return "just now".to_owned(),
@@ -305,7 +305,7 @@ fn ago(seconds: i64) -> String {
     format!("{} ago", count(number.unsigned_abs(), one, many))
 }
 
-/// How a browser adds this search engine.
+/// Lets a browser add this search engine.
 pub(crate) async fn opensearch(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     // The name was checked: it is one of ours.
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());

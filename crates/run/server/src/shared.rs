@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) asker: Asker,
 }
 
-/// What searching takes.
+/// What a search needs.
 #[derive(Clone)]
 pub(crate) struct Search {
     pub(crate) searcher: Searcher,
@@ -44,7 +44,7 @@ impl Shared {
         Shared { address, token, names, is_proxied, search, reports, board, asker }
     }
 
-    /// Whether only this machine reaches it.
+    /// Whether only this machine can reach the listener.
     pub(crate) fn is_loopback(&self) -> bool {
         self.address.ip().is_loopback()
     }

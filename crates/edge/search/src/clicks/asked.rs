@@ -1,4 +1,4 @@
-//! What searchers ask, and whether they find it.
+//! Counts queries and how often they were served.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
@@ -8,17 +8,17 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use super::feedback::Need;
 use crate::date::DAY_S;
 
-/// Queries that are counted; beyond, those asked least are forgotten.
+/// Most queries counted; beyond, the rarest are dropped.
 const MOST_QUERIES: usize = 50_000;
-/// Showings that a click can still be told of.
+/// Most result pages remembered until they are clicked.
 const MOST_SHOWINGS: usize = 100_000;
-/// Clients and queries of a day that are told apart.
+/// Most pairs of client and query distinguished in a day.
 const MOST_PAIRS: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     asked: f64,
-    /// Showings that had no result.
+    /// Result pages without a result.
     empty: f64,
     clicked: f64,
 }
@@ -27,7 +27,7 @@ struct Tally {
 #[derive(Default)]
 pub(super) struct Asking {
     queries: FxHashMap<Box<str>, Tally>,
-    /// Which query a showing was of, until it has been clicked.
+    /// The query of each result page, until it is clicked.
     showings: FxHashMap<u64, Box<str>>,
     order: VecDeque<u64>,
     pairs: FxHashSet<u64>,
@@ -71,8 +71,8 @@ impl Asking {
         }
     }
 
-    /// The queries with the most unmet need. Where results were shown, a searcher who clicked none was
-    /// half served: perhaps the list was the answer.
+    /// The queries with the most unmet need. A searcher who saw results and clicked none counts as
+    /// half served: the list may have been the answer.
     pub(super) fn needs(&self, most: usize) -> Vec<Need> {
         let need = |tally: &Tally| {
             let unclicked = (tally.asked - tally.empty - tally.clicked).max(0.0);

@@ -1,8 +1,7 @@
-//! Who it was, for a day, without knowing who.
+//! Pseudonyms of clients that last one day.
 //!
-//! Clients are told apart by their addresses alone: whatever else they send they can change with every
-//! request, and be as many as they like. Of an IPv6 address the first half counts, since one client
-//! has all of the rest.
+//! Clients are distinguished by address alone, since they can change anything else with every
+//! request. Of an IPv6 address the first 64 bits count, since one client owns all of the rest.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -11,16 +10,16 @@ use super::ticket::{Signer, hex, random, unhex, write_private};
 use crate::SearchError;
 use crate::date::DAY_S;
 
-/// Numbers for clients that hold for one day (UTC).
-pub struct Clients {
+/// Numbers clients for one day (UTC).
+pub(crate) struct Clients {
     path: PathBuf,
     day: i64,
     salt: Signer,
 }
 
 impl Clients {
-    /// With the salt in a file, if it is of the day, or a new one.
-    pub fn open(path: &Path, now_s: i64) -> Result<Clients, SearchError> {
+    /// Uses the salt in a file if it is of today, or else a new one.
+    pub(crate) fn open(path: &Path, now_s: i64) -> Result<Clients, SearchError> {
         let day = now_s.div_euclid(DAY_S);
         let kept = std::fs::read_to_string(path).ok().and_then(|text| {
             let (of, salt) = text.trim().split_once(' ')?;
@@ -34,7 +33,7 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Throws the salt away for a new one.
+    /// Replaces the salt.
     fn begin(&mut self, day: i64) -> Result<(), SearchError> {
         let salt = random::<32>()?;
         write_private(&self.path, format!("{day} {}", hex(&salt)).as_bytes())?;
@@ -43,7 +42,7 @@ impl Clients {
     }
 
     /// The number of a client today.
-    pub fn number(&mut self, address: IpAddr, now_s: i64) -> Result<u64, SearchError> {
+    pub(crate) fn number(&mut self, address: IpAddr, now_s: i64) -> Result<u64, SearchError> {
         let day = now_s.div_euclid(DAY_S);
         if day != self.day {
             self.begin(day)?;

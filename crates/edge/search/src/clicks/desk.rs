@@ -1,4 +1,4 @@
-//! Where results are shown and clicks come in.
+//! Issues signed result links and accepts clicks.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -17,40 +17,40 @@ use crate::document::cut;
 
 /// Bytes of a query that the log keeps.
 const MOST_QUERY: usize = 200;
-/// Clicks whose links have not expired and are remembered, so that they count once. Beyond, the
-/// oldest are forgotten and could count again.
+/// Most clicks remembered until their links expire, so that they count once. Beyond, the oldest are
+/// dropped and could count again.
 const MOST_USED: usize = 1 << 20;
 /// Lines read at once when the desk opens.
 const LINES: usize = 1 << 16;
 
-/// How clicks are treated.
+/// Settings of the click log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ClickSettings {
     /// Seconds after which a link no longer counts.
     pub expires_s: i64,
     /// Days that the log is kept.
     pub keep_days: u32,
 }
 
-impl Default for Settings {
+impl Default for ClickSettings {
     /// A link counts for an hour; the log is kept for a month.
     fn default() -> Self {
-        Settings { expires_s: 3_600, keep_days: 30 }
+        ClickSettings { expires_s: 3_600, keep_days: 30 }
     }
 }
 
-/// A click that was taken.
+/// An accepted click.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clicked {
     /// The result.
     pub ticket: Ticket,
-    /// Whether it counts, or the same link had been clicked before.
+    /// Whether it counts: false if the same link was clicked before.
     pub is_first: bool,
 }
 
-/// Gives out signed links and takes clicks. Shared by all threads that serve.
+/// Issues signed links and accepts clicks. Shared by all serving threads.
 pub struct Desk {
-    settings: Settings,
+    settings: ClickSettings,
     signer: Signer,
     state: Mutex<State>,
     dir: PathBuf,
@@ -66,13 +66,13 @@ struct State {
 }
 
 impl Desk {
-    /// Where a crawl's log lies.
+    /// The directory of a crawl's log.
     pub fn log_dir(dir: &Path) -> PathBuf {
         dir.join("clicks")
     }
 
-    /// Opens the desk of a crawl's directory at a second of Unix time.
-    pub fn open(dir: &Path, settings: Settings, now_s: i64) -> Result<Desk, SearchError> {
+    /// Opens the desk in a crawl's directory; `now_s` is in seconds of Unix time.
+    pub fn open(dir: &Path, settings: ClickSettings, now_s: i64) -> Result<Desk, SearchError> {
         let dir = Self::log_dir(dir);
         let log = Log::open(&dir)?;
         let clients = Clients::open(&dir.join("salt"), now_s)?;
@@ -84,7 +84,7 @@ impl Desk {
         Ok(Desk { settings, signer, state: Mutex::new(state), dir })
     }
 
-    /// Where the log lies.
+    /// The directory of the log.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -94,7 +94,7 @@ impl Desk {
         self.state().clients.number(address, now_s)
     }
 
-    /// Notes that results were shown, from the `first` place on, and gives a signed link for each.
+    /// Logs that results were shown from position `first` on, and returns a signed link for each.
     pub fn show(
         &self,
         query: &str,
@@ -120,7 +120,7 @@ impl Desk {
         Ok(pages.iter().zip(first..).map(|row| self.signer.sign(&ticket(row))).collect())
     }
 
-    /// Takes a link that came back.
+    /// Accepts a clicked link.
     pub fn click(
         &self,
         text: &str,
@@ -142,7 +142,7 @@ impl Desk {
         Ok(Ok(Clicked { ticket, is_first }))
     }
 
-    /// Makes what was noted survive the machine.
+    /// Syncs the log to disk.
     pub fn sync(&self) -> Result<(), SearchError> {
         self.state().log.sync()
     }
@@ -169,7 +169,7 @@ impl State {
         is_first
     }
 
-    /// Clicks of the last while, which must not count again.
+    /// Recent clicks, which must not count again.
     fn remember(&mut self, dir: &Path, expires_s: i64, now_s: i64) -> Result<(), SearchError> {
         let since_s = now_s.saturating_sub(expires_s);
         let mut from = Mark { day: since_s.div_euclid(DAY_S), offset: 0 };
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_click_counts_once_even_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
-        let open = || Desk::open(dir.path(), Settings::default(), NOW_MS / 1_000).unwrap();
+        let open = || Desk::open(dir.path(), ClickSettings::default(), NOW_MS / 1_000).unwrap();
         let desk = open();
         let links = desk.show("tide", 11, &[PageId(4), PageId(5)], 9, NOW_MS).unwrap();
         let first = desk.click(&links[1], 9, NOW_MS + 5).unwrap().unwrap();
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn old_days_are_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let desk = Desk::open(dir.path(), Settings::default(), NOW_MS / 1_000).unwrap();
+        let desk = Desk::open(dir.path(), ClickSettings::default(), NOW_MS / 1_000).unwrap();
         desk.show("tide", 1, &[PageId(4)], 9, NOW_MS).unwrap();
         desk.show("tide", 1, &[PageId(4)], 9, NOW_MS + 40 * 86_400_000).unwrap();
         let rows = Rows::read(desk.dir(), Mark::default(), 100).unwrap();

@@ -1,8 +1,8 @@
-//! From the log to interest: weights for the crawl, popularity for ranking, queries in need.
+//! Turns the log into interest for the crawl, popularity for ranking, and unserved queries.
 //!
-//! What has been handed on is marked by whoever takes it ([`Heard::end`]), in the same commit, so
-//! that nothing is told twice and nothing is lost. A start reads the log that is kept once more, for
-//! the guards and the clicks of late.
+//! The crawl commits the position it has read ([`NewInterest::end`]) together with the rows, so that
+//! nothing counts twice and nothing is lost. A start reads the whole kept log again, to restore the
+//! guard and the popularity.
 
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,9 @@ use crate::{Popularity, SearchError};
 /// Lines read at once.
 const LINES: usize = 1 << 14;
 
-/// Views or clicks of a page that count.
+/// Counted views or clicks of a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reading {
+pub struct InterestRow {
     /// The page.
     pub page: PageId,
     /// When, microseconds of Unix time.
@@ -30,36 +30,36 @@ pub struct Reading {
     pub kind: InterestKind,
 }
 
-/// What searchers ask and how much of it stays unmet.
+/// A query and how badly it is served.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
     /// The words.
     pub words: String,
     /// How often.
     pub count: f64,
-    /// 0: served well, 1: not at all.
+    /// From 0, served well, to 1, not at all.
     pub need: f64,
 }
 
-/// What the log said.
+/// New entries of the log.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heard {
+pub struct NewInterest {
     /// Views and clicks in the order of the log.
-    pub rows: Vec<Reading>,
-    /// The place in the log up to which this is all.
+    pub rows: Vec<InterestRow>,
+    /// The position after the last entry.
     pub end: Mark,
-    /// Lines that could not be read, and lines about pages that cannot be known.
+    /// Unreadable lines, and lines about unknown pages.
     pub bad: u64,
-    /// Clicks that were not counted in full, since one client may say only so much.
+    /// Clicks cut down because of the cap on one client's share.
     pub withheld: f64,
 }
 
-impl Heard {
-    /// Makes one row of a page's views, of which every search has ten: when each of them was matters
-    /// to nobody.
+impl NewInterest {
+    /// Merges the views of a page into one row: every search has ten, and their exact times do not
+    /// matter.
     fn join_views(&mut self) {
         let mut first: FxHashMap<PageId, usize> = FxHashMap::default();
-        let mut rows: Vec<Reading> = Vec::with_capacity(self.rows.len());
+        let mut rows: Vec<InterestRow> = Vec::with_capacity(self.rows.len());
         for row in self.rows.drain(..) {
             if row.kind == InterestKind::View
                 && let Some(&at) = first.get(&row.page)
@@ -76,7 +76,7 @@ impl Heard {
     }
 }
 
-/// Reads a log on and on.
+/// Reads a log continuously.
 pub struct Feedback {
     dir: PathBuf,
     mark: Mark,
@@ -88,12 +88,12 @@ pub struct Feedback {
     asking: Asking,
 }
 
-/// Says which page an address is, if any.
+/// Finds the page of a URL, if there is one.
 pub type Known<'k> = &'k mut dyn FnMut(&str) -> Option<PageId>;
 
 impl Feedback {
-    /// From the log in a directory, of which everything up to `mark` has been handed on. One client
-    /// may have `share` of all clicks.
+    /// Reads the log in `dir`, of which everything up to `mark` has been handed on. One client may
+    /// have `share` of all clicks.
     pub fn open(
         dir: &Path,
         mark: Mark,
@@ -121,24 +121,24 @@ impl Feedback {
         Ok(feedback)
     }
 
-    /// What the log says that has not been read.
-    pub fn read(&mut self, known: Known<'_>) -> Result<Heard, SearchError> {
+    /// Entries that have not been read yet.
+    pub fn read(&mut self, known: Known<'_>) -> Result<NewInterest, SearchError> {
         let rows = Rows::read(&self.dir, self.mark, LINES)?;
         Ok(self.hear(rows, known))
     }
 
-    /// Clicks of late, for ranking.
+    /// Recent clicks, for ranking.
     pub fn popularity(&self) -> &Popularity {
         &self.popularity
     }
 
-    /// Queries that are asked in vain the most, at most so many.
+    /// The `most` queries with the most unmet need.
     pub fn needs(&self, most: usize) -> Vec<Need> {
         self.asking.needs(most)
     }
 
-    fn hear(&mut self, rows: Rows, known: Known<'_>) -> Heard {
-        let mut heard = Heard { end: rows.end, bad: rows.bad, ..Heard::default() };
+    fn hear(&mut self, rows: Rows, known: Known<'_>) -> NewInterest {
+        let mut heard = NewInterest { end: rows.end, bad: rows.bad, ..NewInterest::default() };
         let mut withheld = FxHashMap::default();
         for entry in rows.entries {
             self.take(entry, known, &mut heard, &mut withheld);
@@ -153,7 +153,7 @@ impl Feedback {
         &mut self,
         entry: Entry,
         known: Known<'_>,
-        heard: &mut Heard,
+        heard: &mut NewInterest,
         withheld: &mut FxHashMap<u64, f64>,
     ) {
         match entry {
@@ -203,16 +203,21 @@ impl Feedback {
     }
 }
 
-fn push(heard: &mut Heard, page: PageId, at_ms: i64, count: f64, kind: InterestKind) {
+fn push(heard: &mut NewInterest, page: PageId, at_ms: i64, count: f64, kind: InterestKind) {
     if count > 0.0 {
-        heard.rows.push(Reading { page, unix_micros: at_ms.saturating_mul(1_000), count, kind });
+        heard.rows.push(InterestRow {
+            page,
+            unix_micros: at_ms.saturating_mul(1_000),
+            count,
+            kind,
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clicks::{Desk, Settings};
+    use crate::clicks::{ClickSettings, Desk};
 
     const NOW_MS: i64 = 1_800_000_000_000;
     const SHARE: f64 = 0.05;
@@ -222,7 +227,7 @@ mod tests {
     }
 
     fn desk(dir: &Path) -> Desk {
-        Desk::open(dir, Settings::default(), NOW_MS / 1_000).unwrap()
+        Desk::open(dir, ClickSettings::default(), NOW_MS / 1_000).unwrap()
     }
 
     #[test]

@@ -1,26 +1,26 @@
-//! No client may say more than its share.
+//! Caps each client's share of all clicks.
 //!
-//! Clicks are weights, and weights move fetches; whoever could click without end could move them
+//! Clicks set weights, and weights direct fetches; a client with unlimited clicks could direct them
 //! all. So a client's clicks of a day weigh at most a share s of all clicks:
 //!
 //! w ≤ s·(W + W₀)
 //!
 //! with w the weight taken from the client, W from everyone, both fading with the same half-life, and
-//! W₀ what pages weigh without any clicks. A click beyond is taken in part or not at all:
+//! W₀ the weight of pages without any clicks. A click beyond the cap counts in part or not at all:
 //! x = min(count, (s·(W + W₀) − w)/(1 − s)). Since w fades as W does and W₀ does not, the bound holds
-//! ever after. What an operator imports is trusted and has no bound.
+//! at all later times. Imported clicks are trusted and have no cap.
 
 use rustc_hash::FxHashMap;
 
 use crate::date::DAY_S;
 
-/// Half-life of interest, as that of the policies: clicks of last week count half.
+/// Half-life of interest, as in the policies: a week.
 pub(super) const HALF_LIFE_S: f64 = 604_800.0;
-/// W₀: what is known of pages without clicks weighs as much as this many.
+/// W₀, in clicks.
 const WITHOUT_CLICKS: f64 = 10.0;
-/// Clients told apart in one day; all others share one's share.
+/// Most clients distinguished in one day; all others share one cap.
 const MOST_CLIENTS: usize = 1 << 20;
-/// The number of all others together.
+/// The client number of all others.
 const OTHERS: u64 = u64::MAX;
 
 /// A weight at a time.
@@ -42,7 +42,7 @@ impl Faded {
 
 /// Weighs clicks.
 #[derive(Clone, Debug)]
-pub struct Guard {
+pub(crate) struct Guard {
     share: f64,
     all: Faded,
     day: i64,
@@ -50,15 +50,15 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// One client's share of all: above 0, and 1 for no bound.
-    pub fn new(share: f64) -> Guard {
+    /// One client's share of all clicks: above 0; 1 for no cap.
+    pub(crate) fn new(share: f64) -> Guard {
         let share = if share > 0.0 { share.min(1.0) } else { f64::MIN_POSITIVE };
         Guard { share, all: Faded::default(), day: i64::MIN, clients: FxHashMap::default() }
     }
 
-    /// How much of `count` clicks is taken. Times must not run backwards; one that does counts as the
-    /// last. `client` is `None` for whom the operator trusts.
-    pub fn take(&mut self, client: Option<u64>, count: f64, now_s: f64) -> f64 {
+    /// How much of `count` clicks counts. A time before the last one counts as the last one. `client`
+    /// is `None` for trusted clicks.
+    pub(crate) fn take(&mut self, client: Option<u64>, count: f64, now_s: f64) -> f64 {
         if !(count > 0.0 && count.is_finite() && now_s.is_finite()) {
             return 0.0;
         }
@@ -80,7 +80,7 @@ impl Guard {
         taken
     }
 
-    /// What has been taken from a client today.
+    /// A client's counted clicks of today.
     fn of(&mut self, client: u64, now_s: f64) -> &mut Faded {
         let day = (now_s / DAY_S as f64).floor() as i64;
         if day != self.day {
@@ -89,11 +89,6 @@ impl Guard {
         }
         let is_full = self.clients.len() >= MOST_CLIENTS && !self.clients.contains_key(&client);
         self.clients.entry(if is_full { OTHERS } else { client }).or_default()
-    }
-
-    /// The weight of all clicks.
-    pub fn weight(&self, now_s: f64) -> f64 {
-        self.all.at(now_s)
     }
 }
 
@@ -112,7 +107,7 @@ mod tests {
         let crowd: f64 = (0..1_000).map(|client| guard.take(Some(client), 1.0, 0.0)).sum();
         assert!(crowd > 980.0, "{crowd}: only the first few are cut");
         let mill: f64 = (0..100_000).map(|_| guard.take(Some(7_777), 1.0, 1.0)).sum();
-        let share = mill / (guard.weight(1.0) + WITHOUT_CLICKS);
+        let share = mill / (guard.all.at(1.0) + WITHOUT_CLICKS);
         assert!(share <= SHARE + ROUNDING && share > SHARE - 1e-3, "{share}");
     }
 

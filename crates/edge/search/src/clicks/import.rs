@@ -1,8 +1,7 @@
-//! Clicks and views from another search engine: CSV or lines of JSON.
+//! Imports views and clicks from another search engine: CSV or JSON lines.
 //!
-//! Columns `url`, `at`, `kind` (view or click), and perhaps `count`, `position`, `query`. Times are
-//! seconds of Unix time or dates as in RFC 3339. A row that makes no sense is named by its line and
-//! left out; every other is kept.
+//! Columns `url`, `at`, `kind` (view or click), and optionally `count`, `position`, `query`. Times are
+//! seconds of Unix time or RFC 3339 dates. A bad row is reported with its line number and skipped.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
@@ -19,25 +18,25 @@ use crate::document::cut;
 const MOST_ROW: u64 = 64 << 10;
 /// Rows written at once.
 const ROWS: usize = 1_000;
-/// Rows named that made no sense; the others are only counted.
+/// Most bad rows reported; others are only counted.
 const NAMED: usize = 20;
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Imported {
-    /// Rows taken.
+    /// Rows imported.
     pub rows: u64,
-    /// Clicks among what they count.
+    /// Clicks in them.
     pub clicks: f64,
-    /// Views among what they count.
+    /// Views in them.
     pub views: f64,
-    /// Rows left out.
+    /// Bad rows.
     pub bad: u64,
-    /// The first of them, each a sentence with its line.
+    /// The first bad rows, each a sentence with its line number.
     pub named: Vec<String>,
 }
 
-/// A row as people write it: everything is text or a number.
+/// A row as written: every value is text or a number.
 #[derive(Debug, Deserialize)]
 struct Row {
     url: String,
@@ -124,7 +123,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line, or why it is none.
+    /// The next line, or why it cannot be read.
     fn next_line(&mut self) -> std::io::Result<Option<Result<String, String>>> {
         let mut line = Vec::new();
         let read = self.input.by_ref().take(MOST_ROW).read_until(b'\n', &mut line)?;

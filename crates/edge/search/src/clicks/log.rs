@@ -1,7 +1,7 @@
-//! The log of what was shown and clicked: lines of JSON in a file a day.
+//! The log of shown and clicked results: JSON lines, one file a day.
 //!
-//! Whole lines are appended in one write each, so that two processes may append at once; a line that
-//! a crash left half is skipped when the log is read. Old days are removed.
+//! Every line is appended in one write, so that two processes may append at once; a line torn by a
+//! crash is skipped when the log is read. Old days are deleted.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -25,31 +25,31 @@ pub enum Entry {
     Shown {
         /// When, milliseconds of Unix time.
         at_ms: i64,
-        /// The number of the showing.
+        /// Number of the result page.
         id: u64,
-        /// To whom.
+        /// The client.
         client: u64,
-        /// For which words.
+        /// The query.
         query: String,
-        /// The place of the first of them, from 1.
+        /// Position of the first result, from 1.
         first: u16,
-        /// Which pages, in order.
+        /// The pages, in order.
         pages: Vec<u32>,
     },
     /// A result was clicked.
     Clicked {
         /// When, milliseconds of Unix time.
         at_ms: i64,
-        /// The number of the showing.
+        /// Number of the result page.
         id: u64,
-        /// By whom.
+        /// The client.
         client: u64,
-        /// Its place.
+        /// Its position.
         position: u16,
         /// The page.
         page: u32,
     },
-    /// Another search engine says so.
+    /// Imported from another search engine.
     Told {
         /// When, milliseconds of Unix time.
         at_ms: i64,
@@ -59,14 +59,14 @@ pub enum Entry {
         is_click: bool,
         /// How often.
         count: f64,
-        /// Its place, 0 where that is not known.
+        /// Its position; 0 if unknown.
         position: u16,
-        /// For which words; empty where that is not known.
+        /// The query; empty if unknown.
         query: String,
     },
 }
 
-/// A place in the log.
+/// A position in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
     /// The day, since 1970.
@@ -79,7 +79,7 @@ impl Mark {
     /// After everything.
     pub const END: Mark = Mark { day: i64::MAX, offset: u64::MAX };
 
-    /// As bytes, for whoever keeps it.
+    /// As bytes, to be stored.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.day.to_le_bytes());
@@ -87,7 +87,7 @@ impl Mark {
         bytes
     }
 
-    /// From such bytes; the beginning of the log for any others.
+    /// From stored bytes; the beginning of the log if they are not valid.
     pub fn of_bytes(bytes: &[u8]) -> Mark {
         let read = |bytes: &[u8]| -> Option<Mark> {
             let (day, offset) = bytes.split_first_chunk()?;
@@ -110,7 +110,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens a log, or begins one.
+    /// Opens or creates a log.
     pub fn open(dir: &Path) -> Result<Log, SearchError> {
         std::fs::create_dir_all(dir).map_err(SearchError::io(dir))?;
         Ok(Log {
@@ -146,7 +146,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes what was appended survive the machine.
+    /// Syncs the log to disk.
     pub fn sync(&mut self) -> Result<(), SearchError> {
         if std::mem::replace(&mut self.is_synced, true) {
             return Ok(());
@@ -188,7 +188,7 @@ impl Log {
     }
 }
 
-/// Ends a line that was left half, so that the next is whole; the file's length.
+/// Ends a torn last line, so that the next is whole; returns the file's length.
 fn end_line(file: &mut File) -> std::io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
     if length == 0 {
@@ -220,12 +220,12 @@ fn days(dir: &Path) -> Result<Vec<i64>, SearchError> {
     Ok(days)
 }
 
-/// Lines of a log from a place on, and how far they reach.
+/// Lines of a log from a position on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// What they say.
+    /// Their entries.
     pub entries: Vec<Entry>,
-    /// The place after the last.
+    /// The position after the last.
     pub end: Mark,
     /// Lines that could not be read.
     pub bad: u64,
@@ -240,8 +240,13 @@ impl Rows {
         Rows::read_to(dir, from, Mark::END, most)
     }
 
-    /// The same, up to a place that an earlier reading ended at.
-    pub fn read_to(dir: &Path, from: Mark, to: Mark, most: usize) -> Result<Rows, SearchError> {
+    /// The same, up to the position `to`.
+    pub(crate) fn read_to(
+        dir: &Path,
+        from: Mark,
+        to: Mark,
+        most: usize,
+    ) -> Result<Rows, SearchError> {
         let mut rows = Rows { end: from, ..Rows::default() };
         for day in days(dir)?.into_iter().filter(|day| (from.day..=to.day).contains(day)) {
             if day > rows.end.day {

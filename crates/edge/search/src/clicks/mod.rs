@@ -1,18 +1,18 @@
-//! Who looks at what, and what is clicked: signed, counted once, kept for a while, handed on.
+//! Views and clicks: signed, counted once, logged, handed to the crawl.
 //!
 //! # The life of a click
 //!
-//! When results are shown, the [`Desk`] gives the showing a number, writes down which pages stood
-//! where, and signs a link for each ([`Ticket`]). A link that comes back is checked: its signature,
-//! its age, and whether it has come before. Only then is it a click and goes to the [`Log`]. The
-//! [`Feedback`] reads the log on, lets no client have more than its share ([`Guard`]), and makes
-//! interest for the crawl and popularity for ranking of it.
+//! When results are shown, the [`Desk`] numbers the result page, logs which page stood where, and
+//! signs a link for each ([`Ticket`]). When a link is clicked, its signature, its age and its first
+//! use are checked before the click goes to the [`Log`]. The [`Feedback`] reads the log, caps each
+//! client's share ([`Guard`](guard::Guard)), and turns it into interest for the crawl and popularity
+//! for ranking.
 //!
-//! # What is kept of a person
+//! # Privacy
 //!
-//! No address and no name of a browser: only a hash of both with a salt that is thrown away at the
-//! end of the day ([`Clients`]), so that clicks of two days cannot be told to be one person's. The
-//! log is kept for as many days as set, by files of a day each.
+//! No address is stored, only a hash of it with a salt that is replaced every day
+//! ([`Clients`](clients::Clients)), so that clicks of two days cannot be linked to one person. The
+//! log is kept for the configured number of days.
 
 mod asked;
 mod clients;
@@ -23,10 +23,8 @@ mod import;
 mod log;
 mod ticket;
 
-pub use self::clients::Clients;
-pub use self::desk::{Clicked, Desk, Settings};
-pub use self::feedback::{Feedback, Heard, Known, Need, Reading};
-pub use self::guard::Guard;
+pub use self::desk::{ClickSettings, Clicked, Desk};
+pub use self::feedback::{Feedback, InterestRow, Known, Need, NewInterest};
 pub use self::import::{ImportError, Imported, import};
 pub use self::log::{Entry, Log, Mark, Rows};
-pub use self::ticket::{BadTicket, Signer, Ticket};
+pub use self::ticket::{BadTicket, Ticket};

@@ -1,4 +1,4 @@
-//! Links that nobody else can make.
+//! Signed links to results.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ const TAG: usize = 16;
 /// Bytes of what is signed.
 const BODY: usize = 22;
 
-/// A result that was shown: what a link to it says.
+/// What a link to a shown result carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
-    /// The number of the showing.
+    /// Number of the result page.
     pub shown: u64,
     /// Its place among the results, from 1.
     pub position: u16,
@@ -26,7 +26,7 @@ pub struct Ticket {
     pub expires_s: i64,
 }
 
-/// Why a link is no ticket.
+/// Why a link is not a valid ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTicket {
     /// It was not made here, or was changed.
@@ -61,11 +61,11 @@ impl Ticket {
 }
 
 /// Signs tickets with a key that only this crawl has.
-pub struct Signer(hmac::Key);
+pub(crate) struct Signer(hmac::Key);
 
 impl Signer {
-    /// With the key in a file, which is made if it is not there.
-    pub fn open(path: &Path) -> Result<Signer, SearchError> {
+    /// Uses the key in a file, which is created if missing.
+    pub(crate) fn open(path: &Path) -> Result<Signer, SearchError> {
         let key = match std::fs::read(path) {
             Ok(key) if key.len() == 32 => key,
             _ => {
@@ -78,19 +78,19 @@ impl Signer {
     }
 
     /// With this key.
-    pub fn new(key: &[u8]) -> Signer {
+    pub(crate) fn new(key: &[u8]) -> Signer {
         Signer(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
     /// The ticket as a link carries it.
-    pub fn sign(&self, ticket: &Ticket) -> String {
+    pub(crate) fn sign(&self, ticket: &Ticket) -> String {
         let bytes = ticket.bytes();
         let tag = hmac::sign(&self.0, &bytes);
         hex(&bytes) + &hex(&tag.as_ref()[..TAG])
     }
 
     /// The ticket that a link carries, if it is ours and still counts.
-    pub fn read(&self, text: &str, now_s: i64) -> Result<Ticket, BadTicket> {
+    pub(crate) fn read(&self, text: &str, now_s: i64) -> Result<Ticket, BadTicket> {
         let bytes = unhex::<{ BODY + TAG }>(text).ok_or(BadTicket::Forged)?;
         let (body, tag) = bytes.split_first_chunk::<BODY>().ok_or(BadTicket::Forged)?;
         let right = hmac::sign(&self.0, body);
@@ -103,7 +103,7 @@ impl Signer {
         if ticket.expires_s < now_s { Err(BadTicket::Expired(ticket)) } else { Ok(ticket) }
     }
 
-    /// A number that nobody can foresee and that means nothing without the key.
+    /// A pseudo-random number keyed by the secret.
     pub(crate) fn hash(&self, parts: &[&[u8]]) -> u64 {
         let mut context = hmac::Context::with_key(&self.0);
         for part in parts {
@@ -115,14 +115,14 @@ impl Signer {
     }
 }
 
-/// Bytes that nobody can foresee.
+/// Random bytes from the system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], SearchError> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| SearchError::NoRandomness)?;
     Ok(bytes)
 }
 
-/// Writes a file that only its owner may read, old or new and nothing between.
+/// Atomically writes a file that only its owner may read.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), SearchError> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;

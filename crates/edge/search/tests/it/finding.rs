@@ -2,14 +2,14 @@
 
 use tempfile::TempDir;
 use tidewatch_core::PageId;
-use tidewatch_search::{Document, Found, Index, Popularity, Query, Searcher, Writer};
+use tidewatch_search::{Index, IndexDocument, Popularity, Query, SearchResults, Searcher, Writer};
 
 const NOW_S: i64 = 1_800_000_000;
 const DAY_S: i64 = 86_400;
 const MEMORY: usize = 15 << 20;
 
-fn page(number: u32, title: &str, text: &str) -> Document {
-    Document {
+fn page(number: u32, title: &str, text: &str) -> IndexDocument {
+    IndexDocument {
         page: PageId(number),
         url: format!("https://host{}.example/{number}", number % 3),
         host: format!("host{}.example", number % 3),
@@ -19,7 +19,7 @@ fn page(number: u32, title: &str, text: &str) -> Document {
         first_seen_s: NOW_S - 400 * DAY_S,
         // Nothing in common with any other.
         sketch: (0..8).map(|n| u64::from(number) << 32 | n).collect(),
-        ..Document::default()
+        ..IndexDocument::default()
     }
 }
 
@@ -30,7 +30,7 @@ struct Shelf {
 }
 
 impl Shelf {
-    fn new(pages: &[Document]) -> Shelf {
+    fn new(pages: &[IndexDocument]) -> Shelf {
         let dir = tempfile::tempdir().unwrap();
         let index = Index::open(&dir.path().join("index")).unwrap();
         let writer = index.writer(MEMORY).unwrap();
@@ -39,7 +39,7 @@ impl Shelf {
         shelf
     }
 
-    fn put(&mut self, pages: &[Document]) {
+    fn put(&mut self, pages: &[IndexDocument]) {
         pages.iter().for_each(|page| self.writer.put(page).unwrap());
         self.writer.commit(1).unwrap();
     }
@@ -48,7 +48,7 @@ impl Shelf {
         self.index.searcher()
     }
 
-    fn find(&self, text: &str) -> Found {
+    fn find(&self, text: &str) -> SearchResults {
         self.searcher().search(&Query::read(text), 0, 10, NOW_S).unwrap()
     }
 
@@ -138,8 +138,8 @@ fn near_duplicates_are_shown_once_and_counted() {
 #[test]
 fn news_links_and_clicks_decide_between_equals() {
     let plain = page(1, "Tide", "water");
-    let new = Document { changed_s: NOW_S, ..page(2, "Tide", "water") };
-    let linked = Document { links: 50, ..page(3, "Tide", "water") };
+    let new = IndexDocument { changed_s: NOW_S, ..page(2, "Tide", "water") };
+    let linked = IndexDocument { links: 50, ..page(3, "Tide", "water") };
     let clicked = page(4, "Tide", "water");
     let shelf = Shelf::new(&[plain, new, linked, clicked]);
     let searcher = shelf.searcher();

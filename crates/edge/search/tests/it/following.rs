@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tidewatch_archive::{Archive, Exchange, Packed, digest};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId, Time};
-use tidewatch_search::{Feeder, Health, Indexer, Query};
+use tidewatch_search::{Feeder, IndexHealth, Indexer, Query};
 use tidewatch_store::{Batch, CopyRow, HostRow, Memory, PageRow, Place, Store};
 
 /// A page must be findable this long after it was stored.
@@ -86,7 +86,7 @@ fn start(dir: &Path) -> (Indexer, Feeder) {
     Indexer::start(dir, 15 << 20, "Tidewatch").unwrap()
 }
 
-fn finish(indexer: Indexer, feeder: Feeder) -> Health {
+fn finish(indexer: Indexer, feeder: Feeder) -> IndexHealth {
     drop(feeder);
     indexer.finish()
 }

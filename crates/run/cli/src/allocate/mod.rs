@@ -55,18 +55,18 @@ pub(crate) struct Args {
     /// Pages as CSV; - for standard input.
     #[arg(value_name = "PAGES.csv")]
     pages: PathBuf,
-    /// Hand out rates: fetches per unit time in all.
+    /// Allocate rates: total fetches per unit time.
     #[arg(
         long, group = "what", value_name = "R", value_parser = amount, allow_negative_numbers = true
     )]
     budget: Option<f64>,
-    /// What the rates make best.
+    /// What the rates optimise.
     #[arg(long, value_enum, default_value_t = ObjectiveArg::Freshness, conflicts_with = "crawls")]
     objective: ObjectiveArg,
     /// Greatest total rate of each host, as CSV: host,max_rate.
     #[arg(long, value_name = "HOSTS.csv", conflicts_with = "crawls")]
     host_cap: Option<PathBuf>,
-    /// Hand out whole numbers: crawls in the window in all.
+    /// Allocate whole numbers: total crawls in the window.
     #[arg(long, group = "what", value_name = "R", requires = "window")]
     crawls: Option<u64>,
     /// Length of the window, in the unit of the file, or like 7d for seconds.

@@ -1,10 +1,10 @@
-//! What a crawl says on standard error while nobody watches: plain lines, or JSON.
+//! The crawl's log on standard error: plain lines, or JSON.
 
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-/// Where lines go, and in which form.
+/// The form of log lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Log {
     /// A sentence a line.
@@ -14,7 +14,7 @@ pub(super) enum Log {
 }
 
 impl Log {
-    /// Says something: a name for programs, a sentence for people, figures for both.
+    /// Logs an event: its name for programs, a sentence for people, figures for both.
     pub(super) fn say(self, event: &str, message: &str, figures: &[(&str, Value)]) {
         match self {
             Log::Plain => eprintln!("{message}"),

@@ -1,18 +1,18 @@
-//! Where a crawl begins.
+//! Seeds from the command line.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use tidewatch_core::url::CanonicalUrl;
 
-/// Reads seeds: URLs, or files with one URL a line (`#` begins a remark).
+/// Reads seeds: URLs, or files with one URL a line (`#` starts a comment).
 pub(super) fn read(seeds: &[String]) -> Result<Vec<CanonicalUrl>> {
     let mut urls = Vec::new();
     for seed in seeds {
         match CanonicalUrl::parse(seed) {
             Ok(url) => urls.push(url),
             Err(_) if Path::new(seed).is_file() => urls.extend(read_file(Path::new(seed))?),
-            Err(refused) => bail!("the seed {seed} is neither a file nor a good URL: {refused}"),
+            Err(refused) => bail!("the seed {seed} is neither a file nor a valid URL: {refused}"),
         }
     }
     Ok(urls)

@@ -1,13 +1,13 @@
-//! Follows the crawl: tells it what becomes known of that web, notes what it
-//! fetched for the referee, and shows how it goes.
+//! Follows the crawl: names new seeds, records fetches for the referee, shows progress.
 
 use std::sync::atomic::Ordering;
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{PageId, Rate, Time};
+use tidewatch_core::{Rate, Time};
 use tidewatch_math::stats::spearman;
 use tidewatch_partition::{Crawl, CrawlError, Settled, Watch};
 use tidewatch_server::Extra;
+use tidewatch_service::{Observer, Service};
 use tidewatch_trace::Page;
 use tidewatch_web::{Accelerated, Clock as _};
 
@@ -17,21 +17,17 @@ use super::referee::Referee;
 use super::screen::Screen;
 use super::searchers::Searchers;
 use super::summary::Summary;
-use crate::hearing::Hearing;
-use crate::site::Site;
 
 pub(super) struct Follower {
     referee: Referee,
     clock: Accelerated,
-    /// Births on the web that have been looked at.
+    /// Pages born on the web so far.
     births: usize,
     /// When the crawl's last turn was, on the web.
     end: Time,
     summary: Summary,
-    front: Site,
     screen: Screen,
     searchers: Searchers,
-    hearing: Option<Hearing>,
 }
 
 impl Follower {
@@ -39,13 +35,11 @@ impl Follower {
         referee: Referee,
         clock: Accelerated,
         summary: Summary,
-        front: Site,
         screen: Screen,
         searchers: Searchers,
-        hearing: Option<Hearing>,
     ) -> Self {
         let (births, end) = (0, Time::ZERO);
-        Follower { referee, clock, births, end, summary, front, screen, searchers, hearing }
+        Follower { referee, clock, births, end, summary, screen, searchers }
     }
 
     /// Names the seeds that exist at the start.
@@ -81,7 +75,7 @@ impl Follower {
         summary.clicks = self.searchers.done.clicked.load(Ordering::Relaxed);
     }
 
-    /// How well the policy's weights of copies agree in order with the clicks that they got.
+    /// Rank correlation of the policy's weights of copies with the clicks they got.
     fn follows_clicks(&self, crawl: &mut Crawl) -> Option<f64> {
         let (mut clicks, mut weights) = (Vec::new(), Vec::new());
         for (page, clicked) in self.referee.clicked(self.end) {
@@ -93,30 +87,31 @@ impl Follower {
         Some(spearman(&clicks, &weights)).filter(|rho| rho.is_finite())
     }
 
-    fn publish(&self, crawl: &Crawl) {
-        let summary = &self.summary;
-        let extra = Extra {
-            name: "demo",
-            about: summary.conditions(),
-            table: summary.table(),
-            json: serde_json::to_value(summary).unwrap_or_default(),
-        };
-        self.front.publish(crawl.status(), !summary.is_over, Some(extra));
-    }
-
-    /// The figures at the end, by a referee who knows the truth.
-    pub(super) fn finish(mut self, crawl: &mut Crawl) -> Result<Summary> {
+    /// The final figures, by a referee who knows the truth.
+    pub(super) fn finish(mut self, service: &mut Service) -> Result<Summary> {
         self.screen.clear();
         let (end, summary) = (self.end, &self.summary);
         let budget = Rate::per_second(summary.budget_per_s / summary.speed);
         let verdict = self.referee.judge(end, budget.context("the budget is too large")?)?;
+        let crawl = service.crawl();
         self.update(crawl, end);
         self.summary.is_over = true;
         self.summary.weights_follow_clicks = self.follows_clicks(crawl);
         self.summary.judge(&verdict.measures, &verdict.bounds);
-        self.publish(crawl);
-        self.front.finish();
+        service.finish(self.extra());
         Ok(self.summary)
+    }
+}
+
+impl Observer for Follower {
+    fn extra(&self) -> Option<Extra> {
+        let summary = &self.summary;
+        Some(Extra {
+            name: "demo",
+            about: summary.conditions(),
+            table: summary.table(),
+            json: serde_json::to_value(summary).unwrap_or_default(),
+        })
     }
 }
 
@@ -133,17 +128,10 @@ impl Watch for Follower {
     fn turn(&mut self, crawl: &mut Crawl, at: Time) -> Result<(), CrawlError> {
         let now = self.clock.now();
         self.end = now;
-        self.front.turn(crawl, at);
-        self.hearing.as_mut().map_or(Ok(()), |hearing| hearing.turn(crawl, at))?;
         self.pass_births(crawl, now, at)
     }
 
-    fn stored(&mut self, crawl: &Crawl, pages: &[PageId]) {
-        self.front.stored(crawl, pages);
-    }
-
     fn settled(&mut self, crawl: &Crawl, settled: Settled, _: Time) {
-        self.front.settled(settled);
         let (page, is_gone) = match settled {
             Settled::Held(page) => (page, false),
             Settled::Gone(page) => (page, true),
@@ -158,7 +146,5 @@ impl Watch for Follower {
     fn tick(&mut self, crawl: &Crawl, _: Time) {
         self.update(crawl, self.clock.now());
         self.screen.show(&self.summary);
-        self.front.feed(crawl);
-        self.publish(crawl);
     }
 }

@@ -1,15 +1,14 @@
 //! `tidewatch demo`: a living web on loopback, and a crawl of it.
 //!
-//! Life of a demo: a web is made up and served over real HTTP on accelerated
-//! time; people search what has been indexed of it, and what they click comes
-//! back to the crawl as it would from anyone; the crawler, the same as anywhere,
-//! crawls it into a directory that is removed at the end, with the web's own table
-//! of names in place of the DNS; then the record of fetches is judged by the lab's
-//! meter, which knows what was true on that web at every moment.
+//! Life of a demo: a generated web is served over real HTTP on accelerated time. A
+//! service crawls it into a temporary directory, with the web's own table of names in
+//! place of the DNS. Simulated people search the index, and their clicks go back to the
+//! crawl. At the end the lab's meter, which knows the truth about that web at every
+//! moment, judges the record of fetches.
 //!
-//! The web counts seconds of its own, which pass many times faster, and so does
-//! the crawl: budget, politeness, change rates and interest mean in its log what
-//! they mean on that web. Only figures named so are in real seconds.
+//! Time on that web runs many times faster, and so does the crawl's: budget, politeness,
+//! change rates and interest are all in the web's time. Only figures that say so are in
+//! real seconds.
 
 mod follow;
 mod referee;
@@ -23,21 +22,19 @@ mod town;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tidewatch_core::{Rate, Span};
 use tidewatch_fetch::Hosts;
-use tidewatch_partition::{Config, Crawl, Net, Stop};
+use tidewatch_partition::Config;
 use tidewatch_policy::registry;
+use tidewatch_service::{Service, ServiceConfig};
 use tidewatch_web::{Accelerated, Habits, RequestLog, Server, ServerOptions, Site};
 use tokio::runtime::Runtime;
 
-use crate::hearing::Hearing;
-use crate::output;
-use crate::site::{ServeArgs, Site as Front};
-use crate::why::now_micros;
+use crate::listen::ListenArgs;
+use crate::output::{self, Usage};
 use follow::Follower;
 use referee::Referee;
 use screen::Screen;
@@ -52,9 +49,9 @@ const LONGEST: Span = Span::WEEK.times(3);
 const PARALLEL: usize = 16;
 /// Least real time between two requests to a host.
 const HOST_GAP: Span = Span::from_micros(50_000);
-/// Most that a slow host stretches it to.
+/// Most that a slow host extends it to.
 const LONGEST_GAP: Span = Span::from_micros(200_000);
-/// How slow slow hosts are at most, in real time: minutes of simulated time.
+/// Longest delay of slow hosts, in real time: minutes of simulated time.
 const SLOWEST: Duration = Duration::from_millis(120);
 
 /// Serve a living web on loopback and crawl it.
@@ -73,7 +70,7 @@ pub(crate) struct DemoArgs {
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Who decides what is fetched next.
+    /// The policy that decides what is fetched next.
     #[arg(long, default_value = "price", value_name = "NAME")]
     policy: String,
     /// Fetches per second of real time.
@@ -82,26 +79,21 @@ pub(crate) struct DemoArgs {
     /// Keep the crawl in this directory, for `why`, `what-if`, `status` and `export`.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Let searchers search and click as ever, but tell the crawl nothing of it.
+    /// Do not tell the crawl what searchers click.
     #[arg(long)]
     ignore_clicks: bool,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    serve: ServeArgs,
+    serve: ListenArgs,
 }
 
-/// Runs the demo and prints what came of it.
+/// Runs the demo and prints its figures.
 pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     let runtime = Runtime::new().context("cannot start the demo's threads")?;
     let demo = Demo::prepare(args, &runtime)?;
-    let stop = demo.stop.flag.clone();
-    runtime.spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.store(true, Ordering::Relaxed);
-        }
-    });
+    demo.service.stop_on_signals();
     let (summary, _) = demo.run(&runtime)?;
     if args.json {
         return output::print(&summary.to_json()?);
@@ -110,20 +102,17 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
     output::print(&format!("{}\n\n{table}", summary.conditions()))
 }
 
-/// Everything set up, nothing begun.
+/// Everything set up and served; the crawl has not started.
 struct Demo {
     args: DemoArgs,
     site: Arc<Site>,
+    server: Server,
+    clock: Accelerated,
     referee: Referee,
-    config: Config,
-    crawl: Crawl,
-    front: Front,
-    /// Nothing where clicks are ignored.
-    hearing: Option<Hearing>,
+    service: Service,
     speed: f64,
-    stop: Stop,
-    /// Where the crawl is, unless it is to stay.
-    _passing: tempfile::TempDir,
+    /// Holds the crawl unless `--dir` does.
+    _temporary: tempfile::TempDir,
 }
 
 impl Demo {
@@ -136,54 +125,41 @@ impl Demo {
         }
         if registry::find(&args.policy).is_none() {
             let names: Vec<_> = registry::POLICIES.iter().map(|entry| entry.name).collect();
-            bail!("there is no policy '{}'; choose one of {}", args.policy, names.join(", "));
+            let names = names.join(", ");
+            bail!(Usage(format!("there is no policy '{}'; choose one of {names}", args.policy)));
         }
         if let Some(dir) = args.dir.as_deref().filter(|dir| dir.join("format").exists()) {
-            bail!("{} holds a crawl already; name a directory that does not", dir.display());
+            bail!("{} holds a crawl already; name another directory", dir.display());
         }
-        let _inside = runtime.enter();
         let simulated = Span::from_seconds(args.duration.seconds() * SPEED).unwrap_or(LONGEST);
         let simulated = simulated.min(LONGEST);
         let trace = town::build(args.hosts as usize, simulated, args.seed)?;
         let site = Arc::new(Site::new(trace, args.seed, habits())?);
         let referee = Referee::new(site.trace().clone())?;
         let speed = simulated.seconds() / args.duration.seconds();
-        let after = Duration::from_micros(args.duration.as_micros());
-        let stop = Stop { after: Some(after), ..Stop::default() };
-        let config = config(args, speed);
-        let passing = tempfile::tempdir().context("cannot make a directory for the demo")?;
-        let dir = args.dir.as_deref().unwrap_or(passing.path());
-        let mut crawl = Crawl::open(dir, config.clone(), now_micros())?;
-        crawl.set_pace(speed);
-        let front = Front::open(dir, args.listen, &args.serve, &config)?;
-        let searcher = front.searcher().map(|(searcher, _)| searcher.clone());
-        let hearing = Hearing::open(dir, &config, &crawl, searcher)?;
-        let hearing = (!args.ignore_clicks).then_some(hearing);
+        let temporary = tempfile::tempdir().context("cannot make a directory for the demo")?;
+        let clock = Accelerated::new(Instant::now(), speed);
+        let server = {
+            let _inside = runtime.enter();
+            Server::start(Arc::clone(&site), clock, &ServerOptions::default())?
+        };
+        let service = Service::open(&ServiceConfig {
+            crawl: config(args, speed),
+            learn_from_clicks: !args.ignore_clicks,
+            listen: Some(args.serve.at(args.listen)?),
+            stop_after: Some(Duration::from_micros(args.duration.as_micros())),
+            hosts: Some(Hosts::of(server.names().iter())),
+            pace: Some(speed),
+            runtime: Some(runtime.handle().clone()),
+            ..ServiceConfig::new(args.dir.as_deref().unwrap_or(temporary.path()))
+        })?;
         let args = args.clone();
-        Ok(Demo {
-            args,
-            site,
-            referee,
-            config,
-            crawl,
-            front,
-            hearing,
-            speed,
-            stop,
-            _passing: passing,
-        })
+        Ok(Demo { args, site, server, clock, referee, service, speed, _temporary: temporary })
     }
 
-    /// Runs until the time is over or it is told to stop; the figures, and what the server saw.
-    fn run(self, runtime: &Runtime) -> Result<(Summary, Arc<RequestLog>)> {
-        let mut crawl = self.crawl;
-        let clock = Accelerated::new(Instant::now(), self.speed);
-        let (server, net) = {
-            let _inside = runtime.enter();
-            let server = Server::start(Arc::clone(&self.site), clock, &ServerOptions::default())?;
-            let hosts = Hosts::of(server.names().iter());
-            (server, Arc::new(Net::with_hosts(&self.config, hosts)?))
-        };
+    /// Runs until the time is up or it is stopped. Returns the figures, and the web's log of
+    /// requests.
+    fn run(mut self, runtime: &Runtime) -> Result<(Summary, Arc<RequestLog>)> {
         let summary = Summary {
             policy: self.args.policy.clone(),
             seed: self.args.seed,
@@ -191,25 +167,18 @@ impl Demo {
             budget_per_s: self.args.budget.as_per_second(),
             ..Summary::default()
         };
-        let screen = Screen::new(self.args.duration, self.front.server.address);
+        let at = self.service.address().unwrap_or(self.args.listen);
+        let screen = Screen::new(self.args.duration, at);
         let world = Arc::clone(self.referee.world());
-        let (searcher, desk) = self.front.searcher().context("the demo keeps an index")?;
-        let (searcher, desk) = (searcher.clone(), Arc::clone(desk));
-        let searchers = Searchers::begin(world, self.site, clock, searcher, desk, self.args.seed)?;
-        let mut follower = Follower::new(
-            self.referee,
-            clock,
-            summary,
-            self.front,
-            screen,
-            searchers,
-            self.hearing,
-        );
-        follower.sow(&mut crawl)?;
-        tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &self.stop, &mut follower)?;
-        let summary = follower.finish(&mut crawl)?;
-        let log = server.log().clone();
-        runtime.block_on(server.shutdown());
+        let (searcher, desk) = self.service.searcher().context("the demo keeps an index")?;
+        let seed = self.args.seed;
+        let searchers = Searchers::begin(world, self.site, self.clock, searcher, desk, seed)?;
+        let mut follower = Follower::new(self.referee, self.clock, summary, screen, searchers);
+        follower.sow(self.service.crawl())?;
+        self.service.run_observed(&mut follower)?;
+        let summary = follower.finish(&mut self.service)?;
+        let log = self.server.log().clone();
+        runtime.block_on(self.server.shutdown());
         Ok((summary, log))
     }
 }
@@ -218,7 +187,7 @@ fn habits() -> Habits {
     Habits { slowest: SLOWEST, ..Habits::default() }
 }
 
-/// Settings under which the crawler is as polite as the web asks, in the web's own time.
+/// Crawl settings that keep to the web's politeness rules, in the web's own time.
 fn config(args: &DemoArgs, speed: f64) -> Config {
     let on_the_web = |real: Span| Span::from_seconds(real.seconds() * speed).unwrap_or(Span::DAY);
     let habits = habits();
@@ -236,7 +205,7 @@ fn config(args: &DemoArgs, speed: f64) -> Config {
     config.politeness.first_rest = outage;
     config.politeness.most_rest = outage;
     config.robots_retry = outage;
-    // Every host has an address of its own, unless the system has too few.
+    // Every host has its own address, unless the system has too few.
     config.politeness.address_gap = Span::ZERO;
     config
 }

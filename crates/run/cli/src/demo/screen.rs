@@ -1,4 +1,4 @@
-//! Where progress is shown: a bar on a terminal, a line now and then elsewhere.
+//! Shows progress: a bar on a terminal, a line every few seconds elsewhere.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::output;
 /// How often a line is printed where there is no terminal.
 const LINE: Duration = Duration::from_secs(5);
 
-/// Where progress is shown: a bar on a terminal, a line now and then elsewhere.
+/// Shows progress: a bar on a terminal, a line every few seconds elsewhere.
 pub(super) struct Screen {
     bar: Option<ProgressBar>,
     last: Instant,
@@ -21,8 +21,8 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) fn new(duration: Span, address: SocketAddr) -> Self {
         eprintln!(
-            "Crawling a living web on loopback: search it at http://{address}/, watch it at \
-             http://{address}/dashboard (Ctrl-C ends it)"
+            "Crawling a simulated web on loopback: search at http://{address}/, dashboard at \
+             http://{address}/dashboard (Ctrl-C stops)"
         );
         let bar = output::is_watched().then(|| {
             let bar = ProgressBar::new(duration.seconds() as u64);

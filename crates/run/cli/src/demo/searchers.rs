@@ -1,9 +1,8 @@
-//! People who search the living web through the crawl's own index.
+//! Simulated people who search the crawl's own index.
 //!
-//! What they want follows that web's interest curves: for every click that its trace holds, somebody
-//! asks at that time for a few words of the page's title, looks at the first results, and clicks the
-//! page if it is there. A page that the crawl has not fetched cannot be found, and its click does not
-//! come about: what the crawl learns depends on what it has.
+//! For every click in the web's trace, somebody searches at that time for a few words of the page's
+//! title and clicks the page if it is among the first results. A page that the crawl has not fetched
+//! cannot be found or clicked: what the crawl learns depends on what it has.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,15 +17,15 @@ use tidewatch_search::clicks::Desk;
 use tidewatch_search::{Query, SearchError, Searcher};
 use tidewatch_web::{Accelerated, Clock as _, Site};
 
-/// Results that people look at.
+/// Results that a person reads.
 const LOOKED_AT: usize = 10;
-/// Words of a title that they remember.
+/// Words of a title in a query.
 const WORDS: usize = 3;
-/// How many they are: enough that no one's clicks weigh much.
+/// Enough people that no one's clicks weigh much.
 const PEOPLE: u64 = 5_000;
-/// Clicks of one row of the trace that are made one by one.
+/// Most clicks made for one row of the trace.
 const MOST_AT_ONCE: u64 = 20;
-/// How often they look at the clock.
+/// Pause between two looks at the clock.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What they did.
@@ -38,7 +37,7 @@ pub(super) struct Done {
     pub(super) clicked: AtomicU64,
 }
 
-/// They search in a thread of their own until dropped.
+/// The thread in which they search; dropping it ends it.
 pub(super) struct Searchers {
     pub(super) done: Arc<Done>,
     stop: Arc<AtomicBool>,
@@ -112,7 +111,7 @@ impl Crowd {
         }
     }
 
-    /// So many people want a page; a part of one is one by chance.
+    /// `count` people want a page; a fraction of one is a chance.
     fn want(&mut self, page: u32, count: f64) -> Result<(), SearchError> {
         let people = count.floor() as u64 + u64::from(self.draws.uniform() < count.fract());
         let title = self.site.title(page);

@@ -1,4 +1,4 @@
-//! What the demo found out, for a terminal, for scripts and for a browser.
+//! The demo's figures, for a terminal, for scripts and for a browser.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,9 +10,9 @@ use tidewatch_partition::Status;
 use tidewatch_report::{Cell, Column, Table};
 
 /// What the price means.
-const PRICE: &str = "clicks that the marginal fetch brings";
+const PRICE: &str = "clicks per marginal fetch";
 /// Why there is no price to print.
-const NO_PRICE: &str = "this policy sets no price";
+const NO_PRICE: &str = "this policy has no price";
 
 /// The demo's conditions and figures. What is not known is `None`.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -98,13 +98,13 @@ impl Summary {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }
 
-    /// One line for somebody who waits.
+    /// Progress in one line.
     pub(super) fn line(&self) -> String {
         let fetched: u64 = self.fetches.values().sum();
         let fresh = self.fresh_now.map_or("—".to_owned(), |f| format!("{:.0}%", 100.0 * f));
         format!(
-            "{} of simulated time: {fetched} fetches, {} of {} known pages held on {} hosts, \
-             {fresh} up to date, {} failed",
+            "{} of simulated time: {fetched} fetches, {} of {} known pages stored on {} hosts, \
+             freshness {fresh}, {} failed",
             span(self.simulated_s),
             self.pages_held,
             self.pages_known,
@@ -113,7 +113,7 @@ impl Summary {
         )
     }
 
-    /// What, how much, and what to make of it.
+    /// Name, value and note of every figure.
     fn rows(&self) -> Vec<(String, Cell, String)> {
         let row = |what: &str, cell, note: &str| (what.to_owned(), cell, note.to_owned());
         let share = |value: Option<f64>| Cell::maybe(value, 3);
@@ -125,7 +125,7 @@ impl Summary {
             row(
                 "freshness",
                 share(self.freshness),
-                "share of time that copies were up to date, by weight",
+                "share of time that copies were up to date, weighted",
             ),
             row("age", age, "mean time since copies went stale"),
             row(
@@ -136,25 +136,18 @@ impl Summary {
             row(
                 "clicks served fresh",
                 Cell::maybe(self.served_per_s, 4),
-                &format!("clicks/s {}", of(self.clicks_per_s, "there were")),
+                &format!("clicks/s {}", of(self.clicks_per_s, "in all")),
             ),
-            row(
-                "coverage",
-                share(self.coverage),
-                "share of all pages that were fetched, by weight",
-            ),
+            row("coverage", share(self.coverage), "share of all pages that were fetched, weighted"),
             row(
                 "searches",
                 Cell::count(self.searches),
-                &format!(
-                    "by people on that web; {} found and clicked what they wanted",
-                    self.clicks
-                ),
+                &format!("by simulated people; {} clicked the page they wanted", self.clicks),
             ),
             row(
                 "weights follow clicks",
                 Cell::maybe(self.weights_follow_clicks, 3),
-                "rank correlation of copies' weights with the clicks they got",
+                "rank correlation of weights with clicks",
             ),
             row("price", Cell::maybe(self.price, 4), self.price_note.unwrap_or_default()),
         ];
@@ -172,16 +165,16 @@ impl Summary {
         rows.push(row(
             "redirects",
             Cell::count(self.redirects),
-            "fetches that were sent to another address",
+            "fetches redirected to another URL",
         ));
-        rows.push(row("gone", Cell::count(self.gone), "pages that were no more"));
-        rows.push(row("failures", sum(&self.failures), &listed(&self.failures)));
+        rows.push(row("gone", Cell::count(self.gone), "pages that no longer exist"));
+        rows.push(row("failed fetches", sum(&self.failures), &listed(&self.failures)));
         rows.push(row(
             "disallowed",
             Cell::count(self.disallowed),
-            "links and pages left alone because of robots.txt",
+            "URLs that robots.txt disallows",
         ));
-        rows.push(row("dropped", sum(&self.dropped), &listed(&self.dropped)));
+        rows.push(row("skipped URLs", sum(&self.dropped), &listed(&self.dropped)));
         rows
     }
 
@@ -203,11 +196,11 @@ impl Summary {
         })
     }
 
-    /// Under which conditions, in a sentence.
+    /// The conditions, in a sentence.
     pub(super) fn conditions(&self) -> String {
         format!(
             "Policy {} with {} fetches/s for {:.0} s of real time, {} of simulated time \
-             (1 s is {}), on {} hosts; {} pages known, {} held.",
+             (1 s is {}), on {} hosts; {} pages known, {} stored.",
             self.policy,
             self.budget_per_s,
             self.real_s,

@@ -20,7 +20,7 @@ fn args() -> DemoArgs {
         dir: None,
         ignore_clicks: false,
         json: false,
-        serve: ServeArgs { token_file: None, names: Vec::new(), proxied: false },
+        serve: ListenArgs { token_file: None, names: Vec::new(), proxied: false },
     }
 }
 
@@ -70,17 +70,17 @@ fn a_short_demo_fetches_politely_and_is_judged() {
 fn an_early_stop_still_has_figures() {
     let runtime = runtime();
     let demo = Demo::prepare(&args(), &runtime).unwrap();
-    let flag = demo.stop.flag.clone();
+    let handle = demo.service.handle();
     runtime.spawn(async move {
         tokio::time::sleep(Duration::from_millis(1500)).await;
-        flag.store(true, Ordering::Relaxed);
+        handle.stop();
     });
     let (summary, _) = demo.run(&runtime).unwrap();
     assert!(summary.real_s < 3.0, "{}", summary.real_s);
     assert!(summary.freshness.is_some());
 }
 
-/// A document of the demo's window: head and body.
+/// A page of the demo's server: head and body.
 fn get(at: SocketAddr, path: &str) -> (String, String) {
     use std::io::{Read, Write};
     let mut socket = std::net::TcpStream::connect(at).unwrap();
@@ -92,14 +92,14 @@ fn get(at: SocketAddr, path: &str) -> (String, String) {
 }
 
 #[test]
-fn the_status_page_is_served_while_it_runs() {
+fn the_dashboard_is_served_while_the_demo_runs() {
     let runtime = runtime();
     let demo = Demo::prepare(&args(), &runtime).unwrap();
-    let (at, flag) = (demo.front.server.address, demo.stop.flag.clone());
+    let (at, handle) = (demo.service.address().unwrap(), demo.service.handle());
     let reader = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(1500));
         let read = (get(at, "/dashboard"), get(at, "/status.json"));
-        flag.store(true, Ordering::Relaxed);
+        handle.stop();
         read
     });
     demo.run(&runtime).unwrap();

@@ -1,5 +1,4 @@
-//! The web that the demo serves: news that appears and fades, and reference
-//! pages that change.
+//! The web that the demo serves: news that appears and fades, and reference pages that change.
 
 use anyhow::Result;
 use tidewatch_core::Span;

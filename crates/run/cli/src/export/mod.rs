@@ -5,10 +5,10 @@ mod trace;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use tidewatch_core::{HostId, PageId, Time};
 use tidewatch_frontier::tape::{Came, Input};
-use tidewatch_store::{Memory, PageRow, Store};
+use tidewatch_store::{PageRow, Store};
 use tidewatch_trace::Format;
 
 use self::sheet::{Cell, Kind, Sheet};
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// The crawl's directory.
     #[arg(long)]
     dir: PathBuf,
-    /// Where to: a file that ends in .csv or .parquet; for a trace a directory.
+    /// Output file (.csv or .parquet), or directory for a trace.
     #[arg(short, long)]
     output: PathBuf,
     /// How a trace's tables are stored: csv, csv.gz, csv.zst or parquet.
@@ -35,19 +35,18 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum What {
-    /// Every page known, with what is known of its copy.
+    /// Every known page and its copy's figures.
     Pages,
-    /// Links that the newest copies show.
+    /// Links on the newest copies.
     Links,
-    /// Every visit: when, and whether it saw a change.
+    /// Every visit: its time, and whether it saw a change.
     Observations,
-    /// A web as the crawl saw it, for the lab.
+    /// A trace of the web as the crawl saw it, for the lab.
     Trace,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    ensure!(args.dir.join("format").exists(), "{} holds no crawl", args.dir.display());
-    let store = Store::open(&args.dir, Memory::default())?;
+    let store = tidewatch_service::open_store(&args.dir)?;
     match args.what {
         What::Pages => pages(&store, &args.output),
         What::Links => links(&store, &args.output),

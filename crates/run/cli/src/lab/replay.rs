@@ -1,4 +1,4 @@
-//! `tidewatch lab replay`: a crawl's decisions once more.
+//! `tidewatch lab replay`: repeats every decision of a crawl.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -6,9 +6,8 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args as ClapArgs;
 use serde_json::json;
-use tidewatch_partition::Crawl;
 
-use crate::{output, why};
+use crate::output;
 
 /// Take every decision of a crawl again, from its first, and check that each comes out the same.
 #[derive(ClapArgs)]
@@ -23,9 +22,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    why::ensure_crawl(&args.dir)?;
     let began = Instant::now();
-    let replayed = Crawl::replay(&args.dir, why::now_micros())?;
+    let replayed = tidewatch_service::replay(&args.dir)?;
     let seconds = began.elapsed().as_secs_f64();
     if args.json {
         let (inputs, decisions) = (replayed.inputs, replayed.decisions);
@@ -33,7 +31,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         return output::print(&(serde_json::to_string_pretty(&found)? + "\n"));
     }
     output::print(&format!(
-        "All {} decisions came out as they did, after {} inputs, in {seconds:.1} s.\n",
+        "All {} decisions came out the same, after {} inputs, in {seconds:.1} s.\n",
         replayed.decisions, replayed.inputs
     ))
 }

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Nodes never fetched; only they are ranked then.
     #[arg(long, value_name = "FILE.csv")]
     frontier: Option<PathBuf>,
-    /// What users ask; q-overlap and q-hybrid need it.
+    /// Queries of users; q-overlap and q-hybrid need it.
     #[arg(long, value_name = "FILE.csv")]
     queries: Option<PathBuf>,
     /// URLs of nodes; q-overlap and q-hybrid need it.
@@ -74,7 +74,7 @@ pub(crate) struct Args {
 enum Method {
     /// A random surfer's visits.
     Pagerank,
-    /// How many nodes link there.
+    /// Number of links to the node.
     Indegree,
     /// Cash that flows along links as pages are visited; tends to pagerank.
     Opic,
@@ -82,7 +82,7 @@ enum Method {
     Rw,
     /// The same with virtual links between pages that share in-links.
     RwEg,
-    /// Words in common with what users ask.
+    /// Words shared with the queries of users.
     QOverlap,
     /// q-overlap combined with pagerank.
     QHybrid,

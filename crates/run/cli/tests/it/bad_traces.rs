@@ -11,7 +11,8 @@ fn compare(folder: &Folder, policy: &str, budget: &str) -> Run {
 /// One sentence, or the parser's word on the option; nothing written.
 fn refused(folder: &Folder, run: &Run, says: &[&str]) {
     let usage = run.code == 2 && run.err.starts_with("error: ");
-    let sentence = run.code == 1 && run.err.trim_end().lines().count() == 1;
+    let code = if run.err.contains("there is no policy") { 2 } else { 1 };
+    let sentence = run.code == code && run.err.trim_end().lines().count() == 1;
     assert!(usage || sentence, "exit {}: {}", run.code, run.err);
     assert!(!run.err.contains("panicked") && run.out.is_empty(), "{}", run.err);
     says.iter().for_each(|part| assert!(run.err.contains(part), "no '{part}' in: {}", run.err));

@@ -158,7 +158,7 @@ fn a_crawl_that_has_ended_is_searched_and_its_index_comes_back() {
         .put("log.csv", b"url,at,kind\nhttp://unheard.example/,1800000000,click\nodd,1,click\n");
     let imported = living.folder.run("clicks import log.csv --dir crawl");
     assert!(
-        imported.out.contains("1 rows taken: 1 clicks and 0 views; 1 rows left out."),
+        imported.out.contains("1 rows imported: 1 clicks and 0 views; 1 bad rows skipped."),
         "{}",
         imported.out
     );

@@ -38,7 +38,7 @@ fn a_crawl_shows_its_figures_while_it_runs_and_exports_what_it_knows() {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
     assert!(get(at, "/status.json").contains("\"policy\":\"price\""));
-    assert!(get(at, "/dashboard").contains("pages held"));
+    assert!(get(at, "/dashboard").contains("Pages stored"));
     assert!(get(at, "/search?q=the").contains("class=\"results\""), "pages are found as they come");
     let busy = living.folder.run("status --dir crawl --json").ok();
     assert!(busy.contains("\"tally\""), "status can be asked for while it runs");
@@ -91,7 +91,7 @@ fn what_cannot_be_crawled_is_told_in_a_sentence() {
             assert!(run.err.contains(part), "{args}: {part} in {}", run.err);
         }
     };
-    refuse("crawl ht!tp://x --dir d", &["the seed ht!tp://x", "neither a file nor a good URL"]);
+    refuse("crawl ht!tp://x --dir d", &["the seed ht!tp://x", "neither a file nor a valid URL"]);
     refuse("crawl seeds --dir d", &["seeds, line 2"]);
     refuse("crawl --dir d", &["knows no page yet", "name a seed"]);
     refuse("crawl http://a.example/ --dir d --config bad.toml", &["politeness.least_gap"]);
@@ -104,6 +104,21 @@ fn what_cannot_be_crawled_is_told_in_a_sentence() {
     refuse("status --dir nowhere", &["holds no crawl"]);
     refuse("status --dir torn", &["status.json are damaged"]);
     assert_eq!(folder.read("other/file"), "mine", "nothing is lost");
+}
+
+#[test]
+fn an_unknown_policy_is_wrong_usage() {
+    let folder = Folder::with(&[("crawl.toml", "policy = \"best\"\n")]);
+    let commands = [
+        "crawl http://a.example/ --dir d --config crawl.toml",
+        "demo --policy best",
+        "lab compare --trace web --policies best --budget 1",
+    ];
+    for args in commands {
+        let run = folder.run(args);
+        assert_eq!(run.code, 2, "{args}: {}", run.err);
+        assert!(run.err.contains("there is no policy"), "{args}: {}", run.err);
+    }
 }
 
 #[test]

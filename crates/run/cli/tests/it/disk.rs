@@ -54,5 +54,5 @@ fn a_crawl_on_a_full_disk_pauses_goes_on_and_has_lost_nothing() {
     assert!(before > 20 && stored.len() > before + 20, "{before}, then {}", stored.len());
     all_readable(&living.path("crawl"), &stored);
     let ended = folder.run("crawl --dir crawl --config crawl.toml --for 1s").ok();
-    assert!(ended.contains("its time is over"), "{ended}");
+    assert!(ended.contains("its time is up"), "{ended}");
 }

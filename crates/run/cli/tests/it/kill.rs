@@ -97,7 +97,7 @@ fn what_was_reported_stored_survives_kill_9() {
     assert!(stored.len() > 10 * kills, "{} pages are no load", stored.len());
     assert!(again <= kills * IN_FLIGHT, "{again} pages were fetched again");
     let ended = living.folder.run("crawl --dir crawl --config crawl.toml --for 1s").ok();
-    assert!(ended.contains("its time is over"), "{ended}");
+    assert!(ended.contains("its time is up"), "{ended}");
     if let Ok(keep) = std::env::var("TIDEWATCH_KEEP") {
         let kept = Command::new("cp").arg("-r").arg(&dir).arg(keep).status().unwrap();
         assert!(kept.success());

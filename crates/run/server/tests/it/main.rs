@@ -14,8 +14,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
 use tidewatch_core::PageId;
-use tidewatch_search::clicks::{Desk, Settings};
-use tidewatch_search::{Document, Index, Writer};
+use tidewatch_search::clicks::{ClickSettings, Desk};
+use tidewatch_search::{Index, IndexDocument, Writer};
+use tidewatch_server::ask::{Questions, channel};
 use tidewatch_server::{Options, Server};
 use tokio::runtime::Runtime;
 
@@ -27,6 +28,8 @@ pub(crate) struct Stage {
     pub(crate) desk: Arc<Desk>,
     pub(crate) writer: Writer,
     pub(crate) dir: TempDir,
+    /// Nobody answers, but they can be asked.
+    _questions: Questions,
     _runtime: Runtime,
 }
 
@@ -35,8 +38,8 @@ pub(crate) fn now_s() -> i64 {
     since.as_secs().cast_signed()
 }
 
-pub(crate) fn page(number: u32, title: &str, text: &str) -> Document {
-    Document {
+pub(crate) fn page(number: u32, title: &str, text: &str) -> IndexDocument {
+    IndexDocument {
         page: PageId(number),
         url: format!("https://host.example/{number}"),
         host: "host.example".to_owned(),
@@ -44,16 +47,16 @@ pub(crate) fn page(number: u32, title: &str, text: &str) -> Document {
         text: text.to_owned(),
         changed_s: now_s() - 3_600,
         sketch: vec![u64::from(number)],
-        ..Document::default()
+        ..IndexDocument::default()
     }
 }
 
 impl Stage {
-    pub(crate) fn new(pages: &[Document]) -> Stage {
-        Stage::with(pages, Settings::default())
+    pub(crate) fn new(pages: &[IndexDocument]) -> Stage {
+        Stage::with(pages, ClickSettings::default())
     }
 
-    pub(crate) fn with(pages: &[Document], settings: Settings) -> Stage {
+    pub(crate) fn with(pages: &[IndexDocument], settings: ClickSettings) -> Stage {
         let dir = tempfile::tempdir().unwrap();
         let runtime = Runtime::new().unwrap();
         let index = Index::open(&dir.path().join("index")).unwrap();
@@ -68,11 +71,13 @@ impl Stage {
             search: Some((index.searcher(), Arc::clone(&desk))),
             reports: Some(dir.path().join("reports")),
         };
-        let server = {
+        let (server, questions) = {
             let _inside = runtime.enter();
-            Server::open("127.0.0.1:0".parse().unwrap(), options).unwrap()
+            let (asker, questions) = channel();
+            let server = Server::open("127.0.0.1:0".parse().unwrap(), asker, options).unwrap();
+            (server, questions)
         };
-        Stage { server, desk, writer, dir, _runtime: runtime }
+        Stage { server, desk, writer, dir, _questions: questions, _runtime: runtime }
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {

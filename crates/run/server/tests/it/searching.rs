@@ -1,7 +1,7 @@
 //! Searching and clicking.
 
 use tidewatch_core::{InterestKind, PageId};
-use tidewatch_search::clicks::{Entry, Feedback, Mark, Rows, Settings};
+use tidewatch_search::clicks::{ClickSettings, Entry, Feedback, Mark, Rows};
 
 use crate::{Stage, page};
 
@@ -89,8 +89,10 @@ fn forged_old_and_outdated_links_are_met_with_a_helpful_page() {
     stage.writer.commit(1).unwrap();
     let gone = stage.get(&links_[0]);
     assert!(gone.status == 410 && gone.body.contains("has left the index"));
-    let quick =
-        Stage::with(&[page(1, "Tide", "x")], Settings { expires_s: -5, ..Settings::default() });
+    let quick = Stage::with(
+        &[page(1, "Tide", "x")],
+        ClickSettings { expires_s: -5, ..ClickSettings::default() },
+    );
     let old = quick.get(&links(&quick.get("/search?q=tide").body)[0]);
     assert!(
         old.status == 410
@@ -126,7 +128,7 @@ fn absurd_queries_get_a_helpful_page() {
     }
     assert!(stage.get("/search?q=after:never+tide").body.contains("is no date"));
     assert!(stage.get(&long).body.contains("Only the first"));
-    assert!(stage.get("/search?q=unheard").body.contains("No page fits"));
+    assert!(stage.get("/search?q=unheard").body.contains("No page matches"));
 }
 
 #[test]
@@ -146,7 +148,9 @@ fn a_server_without_an_index_or_crawl_says_so() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _inside = runtime.enter();
     let options = tidewatch_server::Options::default();
-    let server = tidewatch_server::Server::open("127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let asker = tidewatch_server::ask::channel().0;
+    let at = "127.0.0.1:0".parse().unwrap();
+    let server = tidewatch_server::Server::open(at, asker, options).unwrap();
     let get = |path| crate::send(server.address, "GET", path, &[]);
     assert!(get("/").head.contains("location: /dashboard"));
     assert_eq!(get("/search?q=x").status, 404);

@@ -1,0 +1,69 @@
+//! What can go wrong with a service.
+
+use std::io;
+use std::path::PathBuf;
+
+use tidewatch_partition::{CrawlError, NoNetwork};
+use tidewatch_search::SearchError;
+use tidewatch_search::clicks::ImportError;
+use tidewatch_server::ServerError;
+
+/// Why a service cannot start, go on or answer. Messages are for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The crawl failed.
+    #[error(transparent)]
+    Crawl(#[from] CrawlError),
+    /// The network settings cannot be used.
+    #[error(transparent)]
+    Network(#[from] NoNetwork),
+    /// The index or the search log failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// A log of clicks cannot be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The server cannot start.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The runtime cannot start.
+    #[error("cannot start the service's threads: {0}")]
+    Threads(io::Error),
+    /// A new crawl without seeds.
+    #[error("{} knows no page yet; name a seed, such as https://example.com/", .0.display())]
+    NoSeed(PathBuf),
+    /// The directory holds no crawl.
+    #[error("{} holds no crawl; start one with `tidewatch crawl`", .0.display())]
+    NoCrawl(PathBuf),
+    /// The crawl has just started.
+    #[error("the crawl in {} has written no figures yet; try again in a second", .0.display())]
+    NoFigures(PathBuf),
+    /// `status.json` cannot be used.
+    #[error(
+        "the figures in {}/status.json are damaged ({source}); a running crawl writes them anew",
+        dir.display()
+    )]
+    DamagedFigures {
+        /// The crawl's directory.
+        dir: PathBuf,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The crawl did not answer in time.
+    #[error("the crawl is busy; try again in a moment")]
+    Busy,
+    /// The service no longer runs.
+    #[error("the crawl is not running")]
+    NotRunning,
+    /// Search was asked of a service without an index.
+    #[error("this crawl keeps no search index")]
+    NoIndex,
+}
