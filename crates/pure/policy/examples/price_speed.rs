@@ -13,7 +13,7 @@ use tidewatch_core::{Content, HostId, PageId, Span, Time};
 use tidewatch_math::Draws;
 use tidewatch_policy::price::clearing::clear_to;
 use tidewatch_policy::price::copies::Copies;
-use tidewatch_policy::price::market::demand;
+use tidewatch_policy::price::demand::demand;
 use tidewatch_policy::price::{Value, value::Staling};
 use tidewatch_policy::{Agenda, AlwaysOpen};
 
@@ -28,7 +28,7 @@ fn main() {
     let read = seconds(|| {
         let sum: u64 = (0..count)
             .into_par_iter()
-            .map(|page| u64::from(copies.page(PageId(page)).host.0))
+            .map(|page| u64::from(copies.page(PageId(page)).host().0))
             .sum();
         black_box(sum);
     });
@@ -79,7 +79,7 @@ fn copies(count: u32) -> Copies {
     let mut draws = Draws::of(1, "price.speed", 0);
     for page in 0..count {
         let host = HostId(page / PER_HOST);
-        copies.add(host, "http://a.test/x", draws.exponential(1.0), u32::MAX, Time::ZERO);
+        copies.add(host, "http://a.test/x", draws.exponential(1.0), None, Time::ZERO);
         for visit in 0..3u64 {
             let changed = (visit > 0).then(|| draws.uniform() < 0.3);
             let content = Content { changed, ..Content::default() };

@@ -41,7 +41,7 @@ impl PartialEq for Highest {
 
 impl Eq for Highest {}
 
-/// Outdated entries that the list of hosts may have beside as many as there are hosts.
+/// Outdated entries that `ready` may hold beyond twice the number of hosts.
 const OUTDATED: usize = 1 << 10;
 
 /// A queue of pages by key with politeness built in.
@@ -78,7 +78,7 @@ impl<K: Ord + Copy> Agenda<K> {
         self.len == 0
     }
 
-    /// Adds a page. The caller sees to it that a page is in once.
+    /// Adds a page. The caller makes sure that a page is in once.
     pub fn push(&mut self, key: K, host: HostId, page: PageId) {
         while self.hosts.len() <= host.index() {
             self.hosts.push(Queue { pages: BinaryHeap::new(), is_parked: false });
@@ -94,8 +94,8 @@ impl<K: Ord + Copy> Agenda<K> {
         }
     }
 
-    /// Lists every open host once. A host is listed anew with each smaller key that it gets, and is
-    /// taken off the list only where the key is met.
+    /// Rebuilds `ready` with one entry per open host. A host gets another entry with each smaller key,
+    /// and outdated ones are only dropped when they come up.
     fn list_anew(&mut self) {
         let open = self.hosts.iter().enumerate().filter(|(_, queue)| !queue.is_parked);
         self.ready = open
@@ -103,7 +103,7 @@ impl<K: Ord + Copy> Agenda<K> {
             .collect();
     }
 
-    /// Takes the entry with the smallest key among open hosts, if `wanted` says yes to its key.
+    /// Takes the entry with the smallest key among open hosts, if its key is `wanted`.
     pub fn pop_if(
         &mut self,
         now: Time,

@@ -27,7 +27,7 @@ use tidewatch_core::{Event, HostId, PageId, Time};
 
 pub use agenda::{Agenda, Highest};
 pub use explanation::{Explanation, Standing, WhatIf};
-pub use price::market::DemandCurve;
+pub use price::demand::DemandCurve;
 pub use registry::Setup;
 
 /// Decides which page is fetched next.

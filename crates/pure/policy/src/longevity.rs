@@ -1,8 +1,7 @@
-//! `curve-fit` and `bound-based`: refresh a page when what is expected of it reaches a threshold.
+//! `curve-fit` and `bound-based`: refresh a page when its expected divergence × time reaches a threshold.
 //!
 //! The life of a page here: fetched as soon as it is known; then due its *period* φ after every
-//! fetch, with φ found anew from the profiles each time. Two limits guard against what cannot be
-//! known: while a page is being learned φ ≤ l·n after n fetches, and the worst that a wait can cost is
+//! fetch, with φ computed from the profiles each time. Two limits guard against ignorance: while a page is being learned φ ≤ l·n after n fetches, and the worst that a wait can cost is
 //! held to ρ·T, φ ≤ ρT/w (divergence is at most 1).
 //!
 //! The threshold T is either given, as in the paper, and then pages are fetched when due and not
@@ -36,10 +35,10 @@ pub enum Threshold {
     Budget,
 }
 
-/// What a policy is told beforehand.
+/// How periods are found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// How periods are found.
+    /// The method.
     pub method: Method,
     /// T.
     pub threshold: Threshold,
@@ -54,7 +53,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// As a page record has room for: eight hashes, one profile.
+    /// Eight hashes and one profile, as many as a page record has room for.
     pub fn new(method: Method, threshold: Threshold) -> Self {
         let (risk, learning) = (40.0, 4.0);
         Settings { method, threshold, profiles: 1, hashes: SKETCH_LEN, risk, learning }
@@ -162,7 +161,7 @@ impl Longevity {
         self.enqueue(seen.page);
     }
 
-    /// Sets T so that the budget is spent, and every page where it now belongs.
+    /// Sets T so that the budget is spent, and queues every page again.
     fn start_round(&mut self) {
         if self.settings.threshold != Threshold::Budget || self.budget <= 0.0 {
             return;

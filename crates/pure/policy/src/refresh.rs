@@ -5,14 +5,13 @@
 //! at equal intervals 1/f, where f comes from [`allocate`](tidewatch_science::allocate)
 //! with the change rates and weights believed at the time. Beliefs are
 //! posteriors pooled by host and URL pattern ([`tidewatch_science::estimate`]). The budget
-//! is handed out anew after every round, that is, after as many fetches as
-//! there are pages. Before the first such time everyone gets the same.
+//! is allocated again after every round, that is, after as many fetches as
+//! there are pages. In the first round all pages get the same.
 //!
-//! With freshness as the aim the optimum gives up pages that change too fast.
-//! An estimate that gives up a page too early would stand for ever, since it is
-//! never seen again, so a page visited v times keeps at least 1/(1 + v) of an
-//! even share of the budget: doubt is paid for while it is large, and what that
-//! costs vanishes as visits add up. (An oracle has no doubts and no such floor.)
+//! For freshness the optimum gives up pages that change too fast. A wrong estimate
+//! that gives up a page would stand for ever, since the page is never seen again.
+//! So a page visited v times keeps at least 1/(1 + v) of an even share of the
+//! budget, a cost that vanishes as visits add up. (An oracle has no such floor.)
 
 use std::io;
 
@@ -38,7 +37,7 @@ const PRIOR_LOG: Span = Span::WEEK;
 /// Expected clicks after which a page's own record outweighs the prior.
 const PRIOR_STRENGTH: f64 = 1.0;
 
-/// What pages are weighed by.
+/// Where the weights of pages come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Weighing {
     /// The weight each page came with.
@@ -69,7 +68,7 @@ pub struct Refresher {
     due: Agenda<(Time, u32)>,
     rounds: Rounds,
     now: Time,
-    /// Change rates that need no estimate, per second.
+    /// Change rates per second that are told instead of estimated.
     #[serde(skip)]
     told: Option<FxHashMap<PageKey, f64>>,
 }
@@ -83,7 +82,7 @@ struct Known {
     counts: Counts,
     interest: PageInterest,
     last: Option<Time>,
-    /// Fetches per second handed out; `None` before the first round ended.
+    /// Fetches per second allocated; `None` before the first round ended.
     rate: Option<f64>,
     is_gone: bool,
 }
@@ -116,8 +115,8 @@ impl Refresher {
         }
     }
 
-    /// The same, told the true change rates per second: what better estimates
-    /// could still gain. Pages not named never change.
+    /// The same, told the true change rates per second, to show what better estimates
+    /// could gain. Pages not named never change.
     pub fn knowing(objective: Objective, rates: FxHashMap<PageKey, f64>) -> Self {
         let settings = Settings { objective, weighing: Weighing::Given };
         Refresher { told: Some(rates), ..Self::new(settings) }
@@ -159,7 +158,7 @@ impl Refresher {
         }
     }
 
-    /// Hands out the budget anew and puts every page where it now belongs.
+    /// Allocates the budget again, and queues every page again.
     fn start_round(&mut self) {
         let live: Vec<usize> = (0..self.pages.len()).filter(|&p| !self.pages[p].is_gone).collect();
         let change_rate = self.believed_rates(&live);
@@ -199,7 +198,7 @@ impl Refresher {
         members.par_iter().map(rate).collect()
     }
 
-    /// The least rate at which a page is visited, among so many.
+    /// The lowest rate at which a page is visited, among `pages`.
     fn floor(&self, page: usize, pages: usize) -> f64 {
         let even = self.budget / pages as f64;
         let visits = self.pages[page].counts.visits();

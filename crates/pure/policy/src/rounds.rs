@@ -1,5 +1,5 @@
-//! When to think again about all pages: after every *round*, that is, after as many fetches as
-//! there are pages, so that thinking costs each fetch the same however many pages there are.
+//! When to reconsider all pages: after every *round*, that is, after as many fetches as there are pages,
+//! so that the cost per fetch does not depend on the number of pages.
 
 use serde::{Deserialize, Serialize};
 

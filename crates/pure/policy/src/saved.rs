@@ -1,23 +1,22 @@
-//! State written and read piece by piece: what a crawl knows may be half of memory, so that it must
-//! never stand there twice.
+//! State that is streamed: it may be half of what memory holds, so there must never be two copies.
 
 use std::io;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The form of states; one more whenever a policy keeps something else than it did.
+/// Version of the format; increase it whenever the state of a policy changes.
 const FORM: u32 = 7;
-/// Longest name within a state; nothing else needs room of its own while it is read.
+/// Longest string within a state; nothing else needs a buffer while it is read.
 const NAME_BYTES: usize = 1 << 16;
 
-/// Writes a state; always `true`, as what can be saved is.
+/// Writes a state and returns `true`, for [`crate::Policy::save`].
 pub fn write<T: Serialize>(state: &T, to: &mut dyn io::Write) -> io::Result<bool> {
     postcard::to_io(&(FORM, state), to).map_err(io::Error::other)?;
     Ok(true)
 }
 
-/// Reads a state, and no byte beyond it; `None` if the bytes make no sense or are of another form.
+/// Reads a state, and no byte beyond it; `None` if the bytes make no sense or have another version.
 pub fn read<T: DeserializeOwned>(from: &mut dyn io::Read) -> Option<T> {
     let mut room = vec![0; NAME_BYTES];
     let (form, (from, room)): (u32, _) = postcard::from_io((from, &mut room[..])).ok()?;
@@ -42,7 +41,7 @@ mod tests {
         assert_eq!(rest, b"the next");
     }
 
-    /// What another build has kept under another form is not taken for ours, even where it would fit.
+    /// The state of another version is refused, even where its bytes would fit.
     #[test]
     fn another_form_and_torn_bytes_are_refused() {
         let mut ours = Vec::new();

@@ -1,12 +1,12 @@
 //! How many new links a source shows per second, λ(t).
 //!
-//! From the last T visits `[LOSS13, §4.2.2]`: links found over the time that they span. Half a link
-//! is added, at the pace of an average source, so that a source which showed nothing keeps a small
-//! rate and one that was never seen has the average's.
+//! The rate is the number of links found in the last T visits over the time that they span
+//! `[LOSS13, §4.2.2]`. Half a link at the rate of an average source is added, so that a source that showed
+//! nothing keeps a small rate and one never visited has the average rate.
 //!
-//! **With the rhythm.** Newsrooms sleep. Where each host's hours of the week are learnt
-//! ([`tidewatch_science::rhythm`]), the time spanned is counted in expected links, and the rate is that of the hour
-//! to come: known before the first late visit of the morning tells.
+//! **With the rhythm.** Newsrooms sleep. With each host's hours of the week
+//! ([`tidewatch_science::rhythm`]), time counts in expected links, and the rate is that of the hour to
+//! come.
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -15,17 +15,17 @@ use tidewatch_core::{HostId, Time};
 
 use tidewatch_science::rhythm::{ChangesSeen, Habits};
 
-/// A new link a day: what is assumed of sources before any was seen.
+/// Rate of sources before any was visited: a new link a day.
 const UNKNOWN_RATE: f64 = 1.0 / 86_400.0;
 /// Links added to what was found.
 const PRIOR_LINKS: f64 = 0.5;
 
-/// How rates are told from visits.
+/// How rates follow from visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pace {
-    /// As over the last visits.
+    /// The mean over the last visits.
     Steady,
-    /// As over the last visits, at the level of the hour.
+    /// That mean, scaled to the hour of the week.
     Rhythm,
 }
 
@@ -49,7 +49,7 @@ struct Visits {
 }
 
 impl Arrivals {
-    /// Of no sources yet, with a memory of T ≥ 1 visits.
+    /// No sources yet; T ≥ 1 visits are remembered.
     pub fn new(memory: usize, pace: Pace) -> Self {
         let habits = Habits::new(pace == Pace::Rhythm);
         let sources = Vec::new();
@@ -61,8 +61,8 @@ impl Arrivals {
         self.sources.push(Visits { host: HostId(host), last: VecDeque::new() });
     }
 
-    /// A visit to a source found so many new links. The first only sets the beginning; visits that
-    /// are not after the one before add their links to it.
+    /// A visit to a source found `found` new links. The first visit only marks the beginning; a visit
+    /// that is not after the one before adds its links to that.
     pub fn visit(&mut self, source: usize, at: Time, found: u32) {
         let rate = self.mean_rate(source, at);
         let visits = &mut self.sources[source];

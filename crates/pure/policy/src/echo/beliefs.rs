@@ -19,12 +19,12 @@ pub enum Counting {
     Links,
 }
 
-/// A page found after a long time is taken to be so old: lists show the latest links, and half of all
+/// Assumed age of a page that is found after a long time: lists show the latest links, and half of all
 /// links leave a list within some six hours (`[DEN22]`: 4.6 on front pages, 26 on sections).
 const USUAL_AGE: Span = Span::HOUR.times(3);
 
-/// Beliefs follow the log at most so often, since all that is known takes part: a live crawl reads it
-/// every other second.
+/// Shortest time between two updates from the log. An update touches everything, and a live crawl reads
+/// the log every other second.
 const REFIT_EVERY: Span = Span::MINUTE.times(10);
 
 /// Profits, arrivals and the clicks behind them.
@@ -37,7 +37,7 @@ pub struct Beliefs {
     arrivals: Arrivals,
     /// Clicks on new pages.
     pub ledger: Ledger,
-    /// When the log was last made beliefs of.
+    /// When beliefs were last updated from the log.
     refitted: Option<Time>,
 }
 
@@ -50,7 +50,7 @@ struct Source {
 }
 
 impl Beliefs {
-    /// Of no sources yet. For the settings see [`super::Settings`].
+    /// No sources yet. For the settings see [`super::Settings`].
     pub fn new(memory: usize, pace: Pace, counting: Counting, pooling: Pooling) -> Self {
         Beliefs {
             counting,
@@ -63,12 +63,12 @@ impl Beliefs {
         }
     }
 
-    /// The same, with another assumption about what nobody has seen.
+    /// The same, with another assumption about sources never seen.
     pub fn assuming(self, assumed: Assumed) -> Self {
         Beliefs { profits: Profits::new(self.profits.pooling(), assumed), ..self }
     }
 
-    /// The same, where the log tells the clicks of pages that were never fetched too.
+    /// The same; `logs_all` says whether the log also has the clicks of pages never fetched.
     pub fn with_log_of_all(self, logs_all: bool) -> Self {
         Beliefs { logs_all, ..self }
     }
@@ -80,8 +80,8 @@ impl Beliefs {
         self.arrivals.add_source(host);
     }
 
-    /// A source revealed a page. When it was born, as far as can be told: some time since the source
-    /// was seen last. `None` where a first visit revealed it, since what that shows is old.
+    /// A source revealed a page. Returns its likely birth, some time after the last visit; `None` on a
+    /// first visit, which shows old pages.
     pub fn found(&mut self, source: usize, page: PageId, at: Time) -> Option<Time> {
         let before = self.sources[source].last?;
         let half = Span::from_micros(at.since(before).as_micros() / 2);
@@ -98,7 +98,7 @@ impl Beliefs {
         self.sources[source].last
     }
 
-    /// A visit to a source ended, with these links or with nothing to be seen.
+    /// A visit to a source ended; `links` is `None` if it failed.
     pub fn visited(&mut self, source: usize, at: Time, links: Option<&[LinkSeen]>) {
         let is_first = self.sources[source].last.is_none();
         self.sources[source].last = Some(at);
@@ -107,7 +107,7 @@ impl Beliefs {
         }
     }
 
-    /// What a visit to a source showed. A first visit only tells what is old.
+    /// Counts the new links of a visit. A first visit has none: its links are old.
     fn note_links(&mut self, source: usize, at: Time, links: &[LinkSeen], is_first: bool) {
         let mut shown = std::mem::take(&mut self.sources[source].shown);
         let mut found = 0;

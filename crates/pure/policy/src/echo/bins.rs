@@ -10,7 +10,7 @@ use super::curve::{Curve, fit};
 pub(super) const BINS: usize = 504;
 /// D of `[LOSS13]`, §5.3.2.
 pub(super) const BIN: Span = Span::MINUTE.times(20);
-/// Pages in a bin from which on it counts.
+/// Pages that a bin needs to count.
 const TELLING: f64 = 0.5;
 
 /// n_k and c_k.
@@ -72,7 +72,7 @@ impl Bins {
         self.clicks.iter_mut().zip(&other.clicks).for_each(|(a, b)| *a += b);
     }
 
-    /// The curve of these and `pages` more that behave as `about` says.
+    /// The curve of these pages and `pages` more that follow the curve `about`.
     pub(super) fn fit(&self, about: &Curve, pages: f64, near: Option<f64>) -> Curve {
         let fall = (-about.decay * BIN.seconds()).exp();
         let mut expected = pages * about.in_bin(0, BIN.seconds());
@@ -82,12 +82,12 @@ impl Bins {
             expected *= fall;
             sum
         });
-        // Ages that nobody has reached say nothing, unless there are pages enough that stand in.
+        // Ages that no page has reached say nothing, unless enough assumed pages fill in.
         let told = self.open.iter().take_while(|&&open| f64::from(open) + pages >= TELLING).count();
         fit(&cumulative[..told], BIN.seconds(), near.or(Some(about.decay))).unwrap_or(*about)
     }
 
-    /// Clicks seen, and the pages' lives seen if clicks come as `about` says.
+    /// Clicks seen, and the number of whole page lives that were seen, if clicks follow `about`.
     pub(super) fn seen(&self, about: &Curve) -> (f64, f64) {
         let fall = (-about.decay * BIN.seconds()).exp();
         let mut share = 1.0 - fall;

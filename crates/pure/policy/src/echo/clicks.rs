@@ -1,12 +1,11 @@
-//! Clicks on new pages, by page: what the search log has told so far, each click once.
+//! Clicks on new pages so far, each click counted once.
 //!
 //! The life of a page here: *expected* when a source reveals it, with a guess of when it was born;
 //! *open* from its first fetch, since nobody clicks what the engine does not show; clicked, as the
-//! log is pushed; *closed* when it is older than the horizon, after which its rows are let go.
+//! log comes in; *closed* when it is older than the horizon, after which its rows are dropped.
 //!
-//! **What the log may do wrong.** A row is known by page and time. Told again it changes nothing, and
-//! of two counts for one page and time the larger stands, so a push that comes twice, or in parts
-//! that overlap, or out of order, gives what one clean push gives. A click before the page was found
+//! **A faulty log.** A row is identified by page and time. Repeating it changes nothing, and of two
+//! counts for one page and time the larger stands, so that logs may repeat, overlap or come out of order. A click before the page was found
 //! or fetched proves that it was there and could be clicked: birth and opening move back to it. A
 //! click from the future waits until its time has come. A clock that jumps ahead closes pages early;
 //! what is clicked on them later is not counted, and nothing else is lost.
@@ -19,13 +18,13 @@
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Interest, InterestKind, PageId, Span, Time};
 
-/// Clicks that one page may count for in any case: about what the average clicked page has in
+/// Lower bound of the clicks that one page may count for: about what the average clicked page has in
 /// `[LOSS13]` (0.72 clicks a second on 0.23 new pages a second, of which a fifth is clicked).
 pub(super) const ENOUGH_CLICKS: f64 = 16.0;
-/// The limit follows the average in steps of this share, since sums are made anew with it.
+/// The limit follows the average in steps of this share, because each step recomputes all sums.
 const STEP: f64 = 0.1;
 
-/// Everything the log has told about new pages.
+/// Clicks on all new pages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ledger {
     lives: Vec<Life>,
@@ -37,7 +36,7 @@ pub struct Ledger {
     clicked: u64,
     /// Clicks that one page counts for at most.
     most: f64,
-    /// Σ clicks and Σ clicks² with at most so many each.
+    /// Σ clicks and Σ clicks² with at most that many each.
     counted: f64,
     squares: f64,
 }
@@ -82,7 +81,7 @@ impl Shown<'_> {
 }
 
 impl Ledger {
-    /// An empty one, that follows every page until it is as old as `horizon`.
+    /// An empty ledger that follows every page until age `horizon`.
     pub fn new(horizon: Span) -> Self {
         let (lives, read_until) = (Vec::new(), Time::ZERO);
         let (clicks, clicked, counted, squares) = (0.0, 0, 0.0, 0.0);
@@ -128,7 +127,7 @@ impl Ledger {
         }
     }
 
-    /// Counts all pages anew, each for at most so many clicks.
+    /// Recounts all pages with another limit of clicks per page.
     fn limit_to(&mut self, most: f64) {
         self.most = most;
         let counted = self.lives.iter().map(|life| f64::from(life.clicks).min(most));
@@ -161,7 +160,7 @@ impl Ledger {
         self.squares += after * after - before * before;
     }
 
-    /// What a page has shown; `None` if it is not followed or never could be clicked.
+    /// The clicks of a page; `None` if it is not followed or could never be clicked.
     pub fn shown(&self, page: PageId) -> Option<Shown<'_>> {
         let life = self.lives.get(page.index())?;
         if life.open == Time::NEVER || life.born == Time::NEVER {
@@ -178,7 +177,7 @@ impl Ledger {
         })
     }
 
-    /// Whether a page will show nothing more: older than the horizon, or not followed.
+    /// Whether no more clicks of a page will count: it is older than the horizon, or not followed.
     pub fn is_over(&self, page: PageId) -> bool {
         let life = self.lives.get(page.index());
         life.is_none_or(|life| {
@@ -186,19 +185,19 @@ impl Ledger {
         })
     }
 
-    /// Lets go the rows of pages that have been over for `spare` or longer.
+    /// Drops the rows of pages that have been closed for `spare` or longer.
     pub fn forget(&mut self, spare: Span) {
         let keep = self.horizon + spare;
         for life in &mut self.lives {
             if !life.rows.is_empty() && self.read_until.since(life.born) >= keep {
                 life.rows = Vec::new();
-                // A row told once more would count anew; the page is no longer followed.
+                // A repeated row would count again; the page is no longer followed.
                 (life.born, life.open) = (Time::NEVER, Time::NEVER);
             }
         }
     }
 
-    /// Clicks told so far.
+    /// Clicks so far.
     pub fn clicks(&self) -> f64 {
         self.clicks
     }
@@ -208,8 +207,8 @@ impl Ledger {
         if self.counted > 0.0 { self.clicks / self.counted } else { 1.0 }
     }
 
-    /// Σx²/Σx over pages with x clicks that count: how many come with one, since popular pages have
-    /// many. One page of `usual` clicks is counted along, where there may be none yet.
+    /// Overdispersion of clicks among pages: Σx²/Σx over pages with x counted clicks, with one page of
+    /// `usual` clicks added in case there are none yet.
     pub fn lumpiness(&self, usual: f64) -> f64 {
         let (squares, clicks) = (self.squares + usual * usual, self.counted + usual);
         if clicks > 0.0 { (squares / clicks).max(1.0) } else { 1.0 }

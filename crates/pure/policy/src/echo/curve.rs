@@ -29,11 +29,11 @@ impl Curve {
     }
 }
 
-/// ln μ is found to this: far below what any number of clicks can tell.
+/// Precision of ln μ: far finer than any number of clicks determines.
 const WIDTH: f64 = 1e-9;
 /// First step from the starting point, in ln μ.
 const STEP: f64 = 0.25;
-/// Slowest decay that is told from none: a lifetime of so many spans of the data.
+/// Slowest decay told from none: a lifetime of this many spans of the data.
 const SLOWEST_SPANS: f64 = 4.0;
 /// Fastest decay that bins can show: a lifetime of this part of a bin.
 const FASTEST_BINS: f64 = 0.25;
@@ -55,7 +55,7 @@ pub fn fit(cumulative: &[f64], bin: f64, near: Option<f64>) -> Option<Curve> {
     (curve.profit > 0.0).then_some(curve)
 }
 
-/// Where a function that falls and then rises has slope zero; an end where it only does one.
+/// The zero of the slope of a function that falls and then rises; an end if it only does one.
 fn stationary(slope: impl Fn(f64) -> f64, start: f64, (low, high): (f64, f64)) -> f64 {
     let here = slope(start);
     let rises = here > 0.0;

@@ -1,4 +1,4 @@
-//! The policies of `[LOSS13]`, on line: they learn what sources are worth while they crawl.
+//! The policies of `[LOSS13]` on line: they learn the profit of sources while they crawl.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{
@@ -13,7 +13,7 @@ use super::watch::Watch;
 use crate::explanation::{Belief, Due, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Policy};
 
-/// How the budget is spent, given what is believed of sources `[LOSS13, §4.2.3, §5.2]`.
+/// How the budget is spent, given beliefs about sources `[LOSS13, §4.2.3, §5.2]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// ECHO-newpages: new pages at once, in the order of discovery; otherwise the source that is
@@ -30,10 +30,10 @@ pub enum Rule {
     Greedy,
 }
 
-/// What can be chosen about the learning.
+/// How the policy learns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// T: visits from which new-link rates are told. 7 in the paper's comparison; 3 to 10 make no
+    /// T: visits from which new-link rates are estimated. 7 in the paper's comparison; 3 to 10 make no
     /// difference there.
     pub memory: usize,
     /// How new-link rates follow from visits.
@@ -42,15 +42,15 @@ pub struct Settings {
     pub counting: Counting,
     /// Whether sources learn profits from one another.
     pub pooling: Pooling,
-    /// Whether the log tells the clicks of pages that were never fetched too, as in the paper's
-    /// experiments. Otherwise only pages in the collection can be clicked.
+    /// Whether the log also has the clicks of pages never fetched, as in the paper's experiments.
+    /// Otherwise only pages in the collection can be clicked.
     pub logs_all: bool,
     /// Time between two solutions of Algorithm 1; half an hour in the paper.
     pub solve_every: Span,
 }
 
 impl Settings {
-    /// What is used where nothing else is asked for.
+    /// The default.
     pub const DEFAULT: Settings = Settings {
         memory: 7,
         pace: Pace::Steady,
@@ -67,7 +67,7 @@ impl Default for Settings {
     }
 }
 
-/// Times that the fetch of a new page is tried.
+/// Attempts at the fetch of a new page.
 const ATTEMPTS: u8 = 3;
 /// Stands for "not a source".
 const NONE: u32 = u32::MAX;
@@ -93,7 +93,7 @@ pub struct Echo {
     spare: Agenda<(Time, u32)>,
     next_solve: Option<Time>,
     now: Time,
-    /// What is known of sources instead of learnt, by page key.
+    /// Terms of sources that are told instead of learnt, by page key.
     truth: FxHashMap<PageKey, Terms>,
 }
 
@@ -138,7 +138,7 @@ impl Echo {
         }
     }
 
-    /// A policy that is told the terms of sources and learns those of others only.
+    /// A policy that is told the terms of some sources and learns the rest.
     pub fn knowing(rule: Rule, settings: Settings, truth: FxHashMap<PageKey, Terms>) -> Self {
         Echo { truth, ..Self::new(rule, settings) }
     }
@@ -177,7 +177,7 @@ impl Echo {
         queue.push(place, self.pages[page.index()].host, page);
     }
 
-    /// A page came, or did not.
+    /// Takes note of an outcome.
     fn note(&mut self, seen: &Observation<'_>) {
         let source = self.pages[seen.page.index()].source;
         if source != NONE {
@@ -205,7 +205,7 @@ impl Echo {
                 return;
             }
             Outcome::Fetched(content) => Some(content.links),
-            // Nothing was seen; due again after its interval.
+            // Failed: due again after its interval.
             Outcome::Failed(_) => None,
         };
         self.beliefs.visited(number as usize, seen.at, links);
@@ -226,7 +226,7 @@ impl Echo {
         self.beliefs.arrivals(source, now) * self.beliefs.curve(source).profit
     }
 
-    /// What is believed of a source; nothing for one that is gone.
+    /// The terms of a source; profit 0 if it is gone.
     fn terms(&self, source: usize, now: Time) -> Terms {
         if let Some(truth) = self.sources[source].truth {
             return truth;
@@ -240,7 +240,7 @@ impl Echo {
         Terms { profit, decay: curve.decay, arrivals }
     }
 
-    /// Algorithm 1 for what is believed at `now`.
+    /// Algorithm 1 for the beliefs at `now`.
     pub fn schedule(&self, now: Time) -> Schedule {
         let terms: Vec<Terms> = (0..self.sources.len()).map(|s| self.terms(s, now)).collect();
         match self.rule {
@@ -249,13 +249,13 @@ impl Echo {
         }
     }
 
-    /// What is believed of a source, for reports: profit and decay of its pages, new links a second.
+    /// The terms of a source, for reports.
     pub fn belief(&self, page: PageId, now: Time) -> Option<Terms> {
         let source = self.pages.get(page.index())?.source;
         (source != NONE).then(|| self.terms(source as usize, now))
     }
 
-    /// Plans visits anew.
+    /// Solves for the schedule again.
     fn plan(&mut self, now: Time) {
         self.next_solve = Some(now + self.settings.solve_every);
         self.watch.clear(self.sources.len());
@@ -279,7 +279,7 @@ impl Echo {
     }
 
     fn is_plan_old(&self, now: Time) -> bool {
-        // A clock that went back by more than a period must not leave the plan for ever.
+        // If the clock went back by more than a period, plan again rather than wait.
         self.next_solve.is_none_or(|next| now >= next || now + self.settings.solve_every < next)
     }
 

@@ -13,9 +13,9 @@
 //! expects in bin j. This shrinks profit and decay at once, and fills bins that nobody has reached.
 //! κ comes from the data (empirical Bayes): a source's mean is taken to be gamma distributed about
 //! its host's, and its clicks Poisson in lumps as large as pages show them ([`Ledger::lumpiness`]).
-//! Where nothing is known, before the first push of the log, every source is as [`Assumed`]; a host without any page yet has the average of the others.
+//! Before the first log every source is as [`Assumed`]; a host without pages has the average of the others.
 //!
-//! Old pages fade: what is over counts half after [`HALF_LIFE`], so sources may change.
+//! Closed pages count half after [`HALF_LIFE`], so that sources may change.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{PageId, Span, Time};
@@ -25,16 +25,16 @@ use super::clicks::{ENOUGH_CLICKS, Ledger};
 use super::curve::Curve;
 use tidewatch_science::estimate::{Evidence, fit_shape};
 
-/// Pages are followed for so long; almost all clicks come within it `[LOSS13, §2]`.
+/// Pages are followed until this age; almost all clicks come within it `[LOSS13, §2]`.
 pub const HORIZON: Span = Span::WEEK;
-/// What is assumed of sources of which nothing is known.
+/// The assumption about sources without data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
     /// How its pages behave.
     pub curve: Curve,
-    /// The assumption counts as so many pages, in every average.
+    /// The number of pages that the assumption counts as in every average.
     pub pages: f64,
-    /// Clicks that come with one, as far as is known before any have come.
+    /// Overdispersion of clicks before any have come.
     pub lump: f64,
 }
 
@@ -43,8 +43,8 @@ impl Assumed {
     /// matters little, a day is what news take. It only fills empty bins: the first click outweighs it.
     pub const PESSIMISTIC: Assumed =
         Assumed { curve: Curve { profit: 0.01, decay: 1.0 / 86_400.0 }, pages: 1e-3, lump: 0.0 };
-    /// A click for each. Clicks come sixteen to a page `[LOSS13]`, so that it is one clicked page in
-    /// sixteen that this speaks of, and as much is it worth.
+    /// A click for each page. Clicked pages have sixteen clicks on average `[LOSS13]`, so this is one
+    /// clicked page in sixteen, and counts as sixteen pages.
     pub const A_CLICK: Assumed = Assumed {
         curve: Curve { profit: 1.0, decay: 1.0 / 86_400.0 },
         pages: ENOUGH_CLICKS,
@@ -53,13 +53,13 @@ impl Assumed {
 }
 /// Pages that are over count half after this time.
 const HALF_LIFE: Span = Span::WEEK.times(4);
-/// How long after they are over pages are kept, so that every source has taken its leave of them.
+/// How long closed pages are kept, so that every source has counted them.
 const LEAVE: Span = Span::DAY.times(2);
 /// A source is fitted anew when its pages or its time with pages have grown by this share…
 const GROWTH: f64 = 0.05;
 /// …or after this time.
 const LONGEST: Span = Span::DAY;
-/// Pages that stand in where nobody has reached an age: enough to fill empty bins.
+/// Assumed pages for ages that no page has reached: enough to fill empty bins.
 const FILLING: f64 = 1e-3;
 
 /// Whether sources learn from one another.
@@ -67,9 +67,9 @@ const FILLING: f64 = 1e-3;
 pub enum Pooling {
     /// Every source on its own, as in the paper.
     Alone,
-    /// Sources lean on their host, hosts on the pessimistic default.
+    /// Sources are shrunk towards their host, hosts towards the pessimistic default.
     Host,
-    /// Sources lean on their host, hosts on the average of all.
+    /// Sources are shrunk towards their host, hosts towards the average of all.
     All,
 }
 
@@ -81,7 +81,7 @@ pub struct Profits {
     hosts: Vec<Group>,
     sources: Vec<Group>,
     average: Curve,
-    /// Clicks for one that counts.
+    /// All clicks over counted clicks.
     scale: f64,
     /// Strengths of hosts about the average and of sources about their host.
     strengths: [f64; 2],
@@ -89,7 +89,7 @@ pub struct Profits {
     faded: Time,
 }
 
-/// The pages of a source or a host, and what they say.
+/// The pages of a source or a host, and their curve.
 #[derive(Debug, Serialize, Deserialize)]
 struct Group {
     host: u32,
@@ -113,7 +113,7 @@ struct Fitted {
 }
 
 impl Profits {
-    /// Of no sources yet.
+    /// No sources yet.
     pub fn new(pooling: Pooling, assumed: Assumed) -> Self {
         Profits {
             pooling,
@@ -141,7 +141,7 @@ impl Profits {
         self.sources.push(Group::new(host));
     }
 
-    /// A source shows a new page for the first time; whether that made the page known.
+    /// A source shows a new page for the first time; `is_discovery` if that made the page known.
     pub fn add_page(&mut self, source: usize, page: PageId, is_first: bool) {
         let group = &mut self.sources[source];
         group.add(page);
@@ -155,13 +155,13 @@ impl Profits {
         self.sources[source].pages.contains(&page)
     }
 
-    /// What is believed of a source's pages.
+    /// Profit and decay of a source's pages.
     pub fn curve(&self, source: usize) -> Curve {
         let curve = self.counted_curve(source);
         Curve { profit: self.scale * curve.profit, ..curve }
     }
 
-    /// The same in clicks that count.
+    /// The same in counted clicks.
     fn counted_curve(&self, source: usize) -> Curve {
         let group = &self.sources[source];
         if group.fitted.is_some() {
@@ -175,7 +175,7 @@ impl Profits {
         }
     }
 
-    /// Takes in what the log has told by `now`.
+    /// Updates from the log, which is complete until `now`.
     pub fn refit(&mut self, ledger: &mut Ledger, now: Time) {
         let fade = self.fade(now);
         self.scale = ledger.scale();
@@ -229,7 +229,7 @@ impl Profits {
         (-passed.seconds() / HALF_LIFE.seconds()).exp2() as f32
     }
 
-    /// How alike are sources of a host, and hosts? Once a day: it changes slowly.
+    /// Estimates how alike sources of a host are, and hosts. Once a day: it changes slowly.
     fn learn_strengths(&mut self, ledger: &Ledger, now: Time) {
         if self.strengths_from.is_some_and(|from| now.since(from) < LONGEST) {
             return;
@@ -309,7 +309,7 @@ impl Group {
         Some(bins)
     }
 
-    /// Fits the curve with so many pages more that behave as `about` says.
+    /// Fits the curve with `pages` more pages that follow the curve `about`.
     fn fit(&mut self, bins: &Bins, about: &Curve, pages: f64, now: Time) {
         self.curve = bins.fit(about, pages, self.fitted.map(|_| self.curve.decay));
         (self.clicks, self.lives) = bins.seen(about);

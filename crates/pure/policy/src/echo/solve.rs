@@ -26,12 +26,12 @@ use tidewatch_math::roots::{Stop, first_where, solve as root};
 use tidewatch_math::special::g_inv;
 use tidewatch_math::sum::Sum;
 
-/// What Algorithm 1 has to know of a source.
+/// A source as Algorithm 1 sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
     /// Clicks that a new page of it brings if fetched at once, Pᵢ.
     pub profit: f64,
-    /// How fast they are lost, μᵢ, per second.
+    /// The rate per second at which they are lost, μᵢ.
     pub decay: f64,
     /// New links a second, λᵢ.
     pub arrivals: f64,
@@ -82,7 +82,7 @@ struct Row {
     index: u32,
 }
 
-/// Sources from which on passes are shared among threads; below, starting them costs more.
+/// Number of sources from which passes are shared among threads; below, starting threads costs more.
 const PARALLEL: usize = 1 << 14;
 /// Sources a thread takes at a time; fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 1 << 12;
@@ -149,7 +149,7 @@ fn ranked(sources: &[Terms], charge: Charge) -> Vec<Row> {
     rows
 }
 
-/// How many of the best sources the budget bears when the last of them is only just worth its visits.
+/// How many of the best sources the budget pays for when the last of them is just worth its visits.
 fn affordable(rows: &[Row], budget: f64) -> usize {
     // What pages cost alone bounds the number cheaply.
     let mut pages = Sum::default();
@@ -168,7 +168,7 @@ fn affordable(rows: &[Row], budget: f64) -> usize {
     first_where(1, most as u64 + 1, bears_not).map_or(most, |first| first as usize - 1)
 }
 
-/// Σ1/Iᵢ at a price that none of the rows is below.
+/// Σ1/Iᵢ at a price that no row's worth is below.
 fn visits(rows: &[Row], price: f64) -> f64 {
     let of = |rows: &[Row]| {
         rows.iter().map(|row| row.decay / g_inv((price / row.worth).min(1.0))).sum::<f64>()
@@ -180,7 +180,7 @@ fn visits(rows: &[Row], price: f64) -> f64 {
     parts.into_iter().collect::<Sum>().value()
 }
 
-/// The price at which all rows together are visited so often a second, in u = ω^(−1/2).
+/// The price at which all rows together get `visits` visits a second, as u = ω^(−1/2).
 ///
 /// From g(x) ≤ x²/2 follows 1/Iᵢ ≤ μᵢ√(pᵢ/2)·u, with equality for small ω: a lower bound of u that is
 /// close, and a function of u that is nearly straight.

@@ -19,19 +19,19 @@ use tidewatch_core::{Discovery, Event, Observation, Outcome, PageId, Span, Time}
 /// When pages become sources, and cease to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// A linked page is a source only if the crawl has known it for so long: "a few days".
+    /// A linked page is a source only if the crawl has known it for this time: "a few days".
     pub oldness: Span,
     /// Time between two reviews of a host.
     pub repeat: Span,
     /// A host generates content if this many new pages were found on it…
     pub fewest_new: u32,
-    /// …within this time. Before so much time has passed, every host is given the benefit of doubt.
+    /// …within this time. A crawl younger than that counts every host.
     pub recent: Span,
-    /// A source without new links in so many visits…
+    /// A source without new links in this many visits…
     pub barren_visits: u32,
-    /// …and so much time is retired…
+    /// …and this time is retired…
     pub barren_time: Span,
-    /// …and not taken back for so long.
+    /// …and not taken back for this time.
     pub parole: Span,
     /// Sources that a host may have: a page with a million links must not make a million sources.
     pub most_per_host: usize,
@@ -70,7 +70,7 @@ struct Page {
     state: State,
 }
 
-/// What a page is as a source.
+/// The state of a page as a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Plain,
@@ -189,7 +189,7 @@ impl Finder {
         known.extend(met.into_iter().take(room));
     }
 
-    /// Goes through all hosts: what to look at, what to watch, what to give up.
+    /// Reviews all hosts: which main pages to fetch, which pages to watch, which to give up.
     pub fn review(&mut self, now: Time) -> Review {
         let mut review = Review::default();
         for page in (0..self.pages.len() as u32).map(PageId) {
@@ -221,7 +221,7 @@ impl Finder {
         review
     }
 
-    /// Whether new pages keep coming on a host, as far as can be told.
+    /// Whether new pages keep coming on a host.
     fn generates(&self, host: usize, now: Time) -> bool {
         let young = now.since(self.began) < self.settings.recent;
         let [now, before] = self.hosts[host].new;
@@ -297,7 +297,7 @@ const FEED_ENDINGS: [&str; 10] = [
     ".rss", ".atom", "/rss", "/atom", "/feed", "/feed/", "/rss/", "rss.xml", "feed.xml", "atom.xml",
 ];
 
-/// Whether a URL is by all appearance that of a feed or a sitemap.
+/// Whether a URL looks like a feed or a sitemap.
 fn is_feed(url: &str) -> bool {
     let path = path(url).split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     let name = path.rsplit('/').next().unwrap_or_default();

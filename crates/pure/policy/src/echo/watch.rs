@@ -3,8 +3,8 @@
 //! Every source has a pace; how far it is behind is the time since its last visit times its pace.
 //! With pace 1/Iᵢ that is "elapsed over interval", with λᵢPᵢ the expected profit of a visit. The order
 //! of two sources changes as time passes, so there is no queue that keeps it; the sources with a pace
-//! (a third of all, under Algorithm 1) are looked through. When none is due, the time at which the
-//! first will be is remembered, and nobody is looked at before.
+//! (a third of all, under Algorithm 1) are scanned. When none is due, the next due time is kept, and
+//! there is no scan before it.
 
 use tidewatch_core::{HostId, Time};
 
@@ -16,7 +16,7 @@ pub(super) struct Watch {
     rows: Vec<Row>,
     /// Where each source stands in `rows`, plus one; 0 for nowhere.
     places: Vec<u32>,
-    /// Nobody is due before this time, in seconds.
+    /// No source is due before this time, in seconds.
     quiet_until: f64,
 }
 
@@ -29,7 +29,7 @@ struct Row {
 }
 
 impl Watch {
-    /// Forgets all sources, of which there may be so many.
+    /// Forgets all sources and makes room for `sources`.
     pub(super) fn clear(&mut self, sources: usize) {
         self.rows.clear();
         self.places.clear();
@@ -63,7 +63,7 @@ impl Watch {
         }
     }
 
-    /// A source is to be visited at another pace.
+    /// Sets the pace of a source.
     pub(super) fn set_pace(&mut self, source: u32, pace: f64) {
         if let Some(&place) = self.places.get(source as usize).filter(|place| **place > 0) {
             self.rows[place as usize - 1].pace = pace;
@@ -71,7 +71,7 @@ impl Watch {
         }
     }
 
-    /// A source is not to be visited any more.
+    /// Stops visiting a source.
     pub(super) fn drop(&mut self, source: u32) {
         self.set_pace(source, 0.0);
     }

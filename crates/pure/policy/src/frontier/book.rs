@@ -19,7 +19,7 @@ pub enum Standing {
     Gone,
 }
 
-/// A page as the book has it.
+/// A page in the book.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// Its host.
@@ -68,7 +68,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// Takes note of an event; what it changed can be asked for until the next.
+    /// Takes note of an event. [`Book::shown`] and [`Book::added`] hold until the next.
     pub fn learn(&mut self, event: &Event<'_>) {
         self.shown.clear();
         self.added.clear();

@@ -20,11 +20,10 @@ use tidewatch_math::special::normal_quantile;
 
 use super::outcomes::{HORIZON, Outcomes};
 
-/// Who can say what fetching a page would be worth in clicks. Every order of the frontier can
-/// ([`Ranked`](super::Ranked)).
+/// Expects clicks of a page. Every order of the frontier does ([`Ranked`](super::Ranked)).
 pub trait ExpectsClicks {
-    /// Clicks of a page over [`ExpectsClicks::horizon`] if it were fetched now, with how sure that
-    /// is; `None` until the clicks of some page fetched before are known.
+    /// Clicks of a page over [`ExpectsClicks::horizon`] if it were fetched now, with their uncertainty;
+    /// `None` until the clicks of some earlier fetch are known.
     fn expected_clicks(&self, page: PageId) -> Option<Expected>;
 
     /// The time over which clicks are counted, from the fetch on.
@@ -85,7 +84,7 @@ pub struct Isotonic {
 }
 
 impl Isotonic {
-    /// Fits (score, clicks) pairs; those that are not finite are left out. `None` of nothing.
+    /// Fits (score, clicks) pairs and ignores those that are not finite. `None` without pairs.
     pub fn fit(examples: &[(f64, f64)]) -> Option<Self> {
         let mut sorted: Vec<(f64, f64)> = examples
             .iter()
@@ -104,7 +103,7 @@ impl Isotonic {
         (!steps.is_empty()).then_some(Isotonic { steps })
     }
 
-    /// Expected clicks of a score; those of the nearest step where it lies outside all.
+    /// Expected clicks of a score; outside all steps, those of the nearest.
     pub fn expect(&self, score: f64) -> Expected {
         let at = self.steps.partition_point(|step| step.from <= score).max(1) - 1;
         let step = &self.steps[at];
@@ -255,11 +254,11 @@ fn derivatives(pairs: &[(f64, f64)], centre: f64, a: f64, b: f64) -> [f64; 5] {
 /// Examples kept; then the older half goes. What a score means drifts as a web becomes known, and a
 /// thousand pages tell their mean clicks well enough.
 const MOST_EXAMPLES: usize = 2_000;
-/// The steps are found anew when so many times the examples are known, and so many more.
+/// The steps are fitted again when the examples have grown by this factor and this number.
 const MORE_EXAMPLES: f64 = 1.25;
 
-/// Learns while crawling what scores are worth: the score of a page when it was fetched, beside the
-/// clicks it got over the horizon. Pages held from the start teach nothing, for they were not chosen.
+/// Learns while crawling how many clicks a score means, from the score of a page when it was fetched and
+/// its clicks over the horizon. Pages held from the start are no examples, for they were not chosen.
 pub struct Calibrator {
     outcomes: Outcomes<(u32, f64)>,
     examples: Vec<(f64, f64)>,
@@ -271,7 +270,7 @@ pub struct Calibrator {
 }
 
 impl Default for Calibrator {
-    /// One that knows nothing yet.
+    /// A calibrator without examples.
     fn default() -> Self {
         let (outcomes, examples) = (Outcomes::new(HORIZON), Vec::new());
         Calibrator { outcomes, examples, meaning: 0, seen: 0, fitted: 0, fit: None }
@@ -279,8 +278,8 @@ impl Default for Calibrator {
 }
 
 impl Calibrator {
-    /// Takes note of an event; `score` is asked for the score that a page just fetched had before.
-    /// With another `meaning` of scores all begins anew.
+    /// Takes note of an event; `score` gives the score that a page just fetched had before. Another
+    /// `meaning` of scores discards all examples.
     pub fn learn(&mut self, event: &Event<'_>, meaning: u32, score: impl FnOnce(PageId) -> f64) {
         if matches!(event, Event::Held(_)) {
             return;
@@ -305,7 +304,7 @@ impl Calibrator {
         }
     }
 
-    /// Expected clicks of a score of that meaning; `None` before there is anything to go by.
+    /// Expected clicks of a score of that meaning; `None` without examples.
     pub fn expect(&self, meaning: u32, score: f64) -> Option<Expected> {
         let fit = self.fit.as_ref().filter(|_| meaning == self.meaning)?;
         Some(fit.expect(score))

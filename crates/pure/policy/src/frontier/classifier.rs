@@ -21,13 +21,13 @@ const TABLE: usize = 1 << 16;
 const MOST_WORDS: usize = 24;
 /// Step of the regression, divided by the root of the number of examples a word was in.
 const STEP: f64 = 0.5;
-/// A page fetched so long ago and never clicked is an example of what is not wanted.
+/// A page fetched this long ago and never clicked is a negative example.
 const PATIENCE: Span = Span::from_micros(2 * Span::DAY.as_micros());
 /// How much the yield of a hub weighs against the words of a link.
 const HUB_WEIGHT: f64 = 0.5;
-/// Fetches whose yield is taken as known of a hub that is new.
+/// Prior fetches of a hub, with the crawl's average yield.
 const HUB_PRIOR: f64 = 4.0;
-/// Share of fetches that tunnel through what looks irrelevant.
+/// Share of fetches that explore what looks irrelevant (tunnelling).
 const EXPLORATION: f64 = 0.05;
 
 /// The order.
@@ -112,7 +112,7 @@ impl Classifier {
         }
     }
 
-    /// Pages that were waited for in vain.
+    /// Learns from pages that were not clicked in time.
     fn give_up(&mut self, now: Time, book: &Book) {
         while let Some(&(fetched, page)) = self.awaited.front() {
             if fetched + PATIENCE > now {

@@ -8,10 +8,9 @@ use super::links::Growth;
 use super::ranked::Order;
 use crate::explanation::Lever;
 
-/// Scores are found anew when clicks have grown by this factor.
+/// Scores are recomputed when clicks have grown by this factor.
 const MORE_CLICKS: f64 = 1.25;
-/// Pages with more links make no virtual links: what links to everything says
-/// little of what it links to.
+/// Pages with more links make no virtual links: a page that links to everything says little about each.
 const MOST_HUB_LINKS: u64 = 1000;
 
 /// Which kind of interest counts.

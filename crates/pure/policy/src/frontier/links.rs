@@ -1,4 +1,4 @@
-//! Orders by links alone: coverage of what links say matters.
+//! Orders by links alone.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::ranked::Order;
 use crate::explanation::Lever;
 
 const SHUFFLE: u64 = purpose("frontier.shuffle");
-/// Scores are found anew when pages or links have grown by this factor, and by [`SOME`] at least.
+/// Scores are recomputed when pages or links have grown by this factor, and by [`SOME`] at least.
 const GROWTH: f64 = 1.2;
 const SOME: u64 = 200;
 
@@ -70,7 +70,7 @@ impl Order for InDegree {
     }
 }
 
-/// How much the web known has grown since scores were found.
+/// Growth of the known web since scores were computed.
 #[derive(Default)]
 pub(super) struct Growth {
     size: u64,
@@ -102,7 +102,7 @@ pub struct PageRankOrder {
 }
 
 impl PageRankOrder {
-    /// Score of a page, 1 on average; what new pages begin with where it has none.
+    /// Score of a page, 1 on average; a page without one has that of new pages.
     pub fn of(&self, page: PageId) -> f64 {
         self.scores.get(page.index()).copied().unwrap_or(1.0 - ALPHA)
     }

@@ -15,16 +15,16 @@ use crate::explanation::Lever;
 const WIDTH: usize = 8;
 /// Examples that are kept for the tree; then the oldest half goes.
 const MOST_EXAMPLES: usize = 20_000;
-/// The tree is grown anew when there are so many times the examples it was grown from.
+/// The tree is grown again when the examples have grown by this factor.
 const MORE_EXAMPLES: f64 = 1.25;
 const FIRST_EXAMPLES: usize = 100;
-/// Pages whose mean clicks a host is taken to have before its own are known.
+/// Prior pages of a host, with the mean clicks of all.
 const HOST_PRIOR: f64 = 5.0;
 
 /// How it learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learner {
-    /// A regression tree, grown anew as examples come in.
+    /// A regression tree, grown again as examples come in.
     Tree,
     /// Gradient descent, example by example.
     OnLine,

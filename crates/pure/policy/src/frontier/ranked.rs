@@ -19,7 +19,7 @@ const EXPLORE: u64 = purpose("frontier.explore");
 /// What makes one order differ from another.
 pub trait Order: Send {
     /// Takes note of an event that the book has noted already. Pages whose
-    /// score has risen go to `risen`; where scores fall nothing need be said.
+    /// score has risen go to `risen`; falling scores need not be reported.
     fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>);
 
     /// The score of a page now: finite, the highest first.
@@ -33,15 +33,15 @@ pub trait Order: Send {
         &[Lever::InLinks]
     }
 
-    /// Whether all scores should be found anew before the next choice.
+    /// Whether all scores should be recomputed before the next choice.
     fn is_stale(&self, _: &Book) -> bool {
         false
     }
 
-    /// Finds all scores anew.
+    /// Recomputes all scores.
     fn renew(&mut self, _: &Book) {}
 
-    /// Another number once scores mean something else, so that earlier ones no longer compare.
+    /// Changes when scores get another meaning and no longer compare with earlier ones.
     fn meaning(&self) -> u32 {
         0
     }
@@ -74,8 +74,8 @@ pub struct Ranked<O> {
     seed: u64,
 }
 
-/// Says yes so often that a given share of fetches is made in turn, evenly spread. Choices that
-/// lapse do not count: a crawler waiting for its only host would else owe it nothing but turns.
+/// Spreads a share of the fetches evenly. Choices that lapse do not count: a crawler waiting for its
+/// only host would else owe it nothing but turns.
 pub(super) struct Turns {
     share: f64,
     due: f64,
@@ -97,7 +97,7 @@ impl Turns {
 }
 
 impl<O: Order> Ranked<O> {
-    /// A policy of that order; draws follow from the seed.
+    /// A policy with that order; draws follow from `seed`.
     pub fn new(order: O, seed: u64) -> Self {
         let explorations = Turns::new(order.exploration());
         Ranked {

@@ -1,4 +1,4 @@
-//! Orders that look at sites and at what pages have revealed.
+//! Orders by the size of a site, and by the links that a page has revealed.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub struct SiteSize {
     book: Book,
     /// Pages waiting, by host.
     waiting: Vec<VecDeque<PageId>>,
-    /// For every host its next page under the number waiting, the newest entry valid.
+    /// For every host its next page, by the number waiting; only the newest entry counts.
     queue: Agenda<Highest>,
     sources: Agenda<u64>,
     visits: u64,
@@ -119,7 +119,7 @@ impl Policy for SiteSize {
 
 /// Share of fetches that watch pages known to reveal others.
 const WATCHING: f64 = 0.3;
-/// A page is taken to reveal one page in this time until it shows otherwise.
+/// Prior: a page reveals one page in this time.
 const USUAL_SPAWN: Span = Span::from_micros(10 * Span::DAY.as_micros());
 
 /// Few old pages reveal most new ones `[ON10, §4]`: watch those, and fetch what they reveal.

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Words of one text that are looked at, so that a hostile URL costs no more than another.
+/// Words of one text that count, so that a hostile URL costs no more than another.
 const MOST_WORDS: usize = 48;
-/// Bytes of one text that are looked at.
+/// Bytes of one text that count.
 const MOST_BYTES: usize = 2048;
 /// Words that every URL has.
 const EMPTY_WORDS: [&str; 8] = ["http", "https", "www", "html", "htm", "php", "index", "com"];
@@ -36,7 +36,7 @@ pub struct Topic {
 }
 
 impl Topic {
-    /// All of these words alike.
+    /// A topic of these words, all with weight 1.
     pub fn of(words_of_topic: &str) -> Self {
         Topic { weights: words(words_of_topic).map(|word| (word, 1.0)).collect() }
     }

@@ -1,7 +1,7 @@
 //! Scoped crawls `[ON10, §3]`: relevant pages link to relevant pages, directly or over short chains.
 //!
-//! A crawl is scoped by a [`Topic`]; without one it is about what users ask. A
-//! page is judged by what is known of its words: its URL and the links to it.
+//! A crawl is scoped by a [`Topic`]; without one it is about what users ask. The
+//! words of a page are those of its URL and of the links to it.
 
 use tidewatch_core::{Asked, Event, Outcome, PageId};
 
@@ -62,7 +62,7 @@ pub struct FishSearch {
 }
 
 impl FishSearch {
-    /// About a topic; with an empty one, about what users ask.
+    /// A crawl about a topic, or about what users ask if the topic is empty.
     pub fn new(topic: Topic) -> Self {
         FishSearch { scope: Scope::new(topic), schools: Vec::new() }
     }

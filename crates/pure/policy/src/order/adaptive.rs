@@ -1,9 +1,9 @@
 //! Interval rules of today's crawlers: shorter after a change, longer without.
 //!
 //! Facts taken from the projects' own documentation and sources: Apache Nutch's
-//! `AdaptiveFetchSchedule` and StormCrawler's `AdaptiveScheduler`. Both fetch
-//! what is due and nothing else; when more is due than the budget allows, what
-//! is due longest comes first.
+//! `AdaptiveFetchSchedule` and StormCrawler's `AdaptiveScheduler`. Both fetch only
+//! what is due; when more is due than the budget allows, the longest overdue comes
+//! first.
 
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 

@@ -1,17 +1,17 @@
-//! The price at which a falling demand meets a budget, in few looks at demand.
+//! The price at which a falling demand meets a budget, with few evaluations of demand.
 //!
-//! A look asks every page of the collection, so looks are what counts. Where demand is smooth it falls
-//! about as 1/√ω ([`super::market`]), so that the first look tells nearly where the price is; lines in
-//! ln ω and ln x then close in from both sides. Where it jumps, lines mislead: a step that does not
-//! halve what is left is followed by one that does, hence never more than two looks for one halving.
+//! An evaluation (a *look*) asks every page, so looks are what counts. Smooth demand falls about as 1/√ω
+//! ([`super::demand`]), so the first look nearly tells the price; secants in ln ω and ln x then close in
+//! from both sides. Where demand jumps, secants mislead: a step that does not halve the bracket is followed
+//! by a bisection, hence at most two looks per halving.
 
 /// Prices from 10⁻¹⁵ to 10¹⁵ clicks: more than any item can bring, less than any can be worth.
 pub(super) const PRICES: (f64, f64) = (1e-15, 1e15);
-/// Price is found to this relative width: far finer than demand is known.
+/// Relative precision of the price: far finer than demand is known.
 const WIDTH: f64 = 1e-10;
 /// Looks that suffice for any bracket at that width.
 const LOOKS: usize = 128;
-/// Least and most of the first step away from where the price is thought to be, in ln ω.
+/// Bounds of the first step away from the initial guess, in ln ω.
 const FIRST_STEP: (f64, f64) = (0.02, 10.0);
 
 /// What was seen at a price.
@@ -29,8 +29,8 @@ impl Look {
     }
 }
 
-/// The price at which a falling demand meets the budget, at or just above where it does. `near` is
-/// where to look first. Zero where even for nothing less is wanted; without a budget the largest price.
+/// The price at or just above which a falling demand meets the budget; the search starts at `near`. 0 if
+/// demand is below the budget at any price; the largest price without a budget.
 pub fn clear(demand: impl Fn(f64) -> f64, budget: f64, near: f64) -> f64 {
     clear_to(WIDTH, demand, budget, near)
 }
@@ -108,8 +108,8 @@ fn narrow(look: &impl Fn(f64) -> Look, mut low: Look, mut high: Look, width: f64
     high.price
 }
 
-/// Where the line through two looks meets the budget, moved by `margin` towards the farther of them:
-/// if the line is right the next look closes in from the other side.
+/// Where the secant through two looks meets the budget, moved by `margin` towards the farther of them, so
+/// that the next look closes in from the other side if the secant is right.
 fn on_line(low: Look, high: Look, margin: f64) -> Option<f64> {
     let gap = high.price - low.price;
     let share = low.excess / (low.excess - high.excess);

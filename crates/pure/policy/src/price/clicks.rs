@@ -1,26 +1,25 @@
-//! How many clicks a second does a copy have? By the log, fading with a half-life, shrunk towards the
-//! weight that the page came with times the clicks that a unit of weight has had so far. Without a log
-//! the weights decide alone.
+//! Clicks per second of a copy: from the log, fading with a half-life, and shrunk towards the weight that
+//! the page came with times the clicks per unit of weight. Without a log the weights alone decide.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::Span;
 
 /// Half-life of interest: clicks of last week count half.
 const HALF_LIFE: Span = Span::WEEK;
-/// Clicks fade in steps of this time, since every page is touched by each: a log may be read every other
-/// second, and a step is a two-hundredth of the half-life at most.
+/// Clicks fade in steps of this time, because each step touches every page and a log may be read every
+/// other second.
 const FADE_EVERY: Span = Span::MINUTE.times(30);
 /// Expected clicks after which a page's own record outweighs its weight.
 const PRIOR_CLICKS: f64 = 1.0;
-/// What a unit of weight is taken to bring where there is no log: a click a week.
-pub const UNIT: f64 = 1.0 / 604_800.0;
-/// A unit counts as known once so many clicks have told it.
+/// Clicks per second of a unit of weight without a log: one a week.
+pub(super) const UNIT: f64 = 1.0 / 604_800.0;
+/// Strength of that prior, in clicks.
 const UNIT_CLICKS: f64 = 10.0;
 
-/// What the log has told of all pages.
+/// Clicks and weights of all copies.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Clicks {
-    /// Until when clicks are faded, seconds.
+pub(super) struct Clicks {
+    /// The time to which clicks are faded, in seconds.
     until: f64,
     /// Clicks, and weight × seconds, of pages held, both faded.
     counted: f64,
@@ -30,18 +29,19 @@ pub struct Clicks {
 }
 
 impl Clicks {
-    /// A page of this weight is held from now on.
-    pub fn hold(&mut self, weight: f32) {
+    /// Adds a copy of this weight.
+    pub(super) fn hold(&mut self, weight: f32) {
         self.held += f64::from(weight);
     }
 
-    /// A page of this weight is held no longer.
-    pub fn release(&mut self, weight: f32) {
+    /// Removes a copy of this weight.
+    pub(super) fn release(&mut self, weight: f32) {
         self.held -= f64::from(weight);
     }
 
-    /// Time passes: the share of its clicks that every page keeps.
-    pub fn fade(&mut self, now: f64) -> Option<f32> {
+    /// Fades the clicks to `now`. Returns the share of its clicks that every page keeps, or `None` if it is
+    /// too early for a step.
+    pub(super) fn fade(&mut self, now: f64) -> Option<f32> {
         let passed = now - self.until;
         if passed < FADE_EVERY.seconds() {
             return None;
@@ -53,18 +53,18 @@ impl Clicks {
         Some(share as f32)
     }
 
-    /// A page was clicked.
-    pub fn count(&mut self, clicks: f64) {
+    /// Counts clicks on a copy.
+    pub(super) fn count(&mut self, clicks: f64) {
         self.counted += clicks;
     }
 
-    /// Clicks a second that a unit of weight brings.
-    pub fn unit(&self) -> f64 {
+    /// Clicks per second of a unit of weight.
+    pub(super) fn unit(&self) -> f64 {
         (self.counted + UNIT_CLICKS) / (self.exposure + UNIT_CLICKS / UNIT)
     }
 
-    /// Clicks a second on a page of a weight, known since a second, with so many faded clicks.
-    pub fn rate(&self, weight: f32, since: u32, clicks: f32) -> f64 {
+    /// Clicks per second on a page of this weight, watched since `since` seconds, with these faded clicks.
+    pub(super) fn rate(&self, weight: f32, since: u32, clicks: f32) -> f64 {
         let prior = self.unit() * f64::from(weight);
         if prior <= 0.0 {
             return 0.0;

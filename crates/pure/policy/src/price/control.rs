@@ -1,9 +1,9 @@
 //! Keeps the price where the budget is spent, between two solutions of the market.
 //!
-//! The price that is solved for holds on average. By day more is worth fetching than at night, and
-//! what is believed of pages is wrong in ways that nobody knows. So the price is multiplied with a
-//! factor that rises while what is due has to wait, and falls while nothing is due and the allowance
-//! would lapse (an integral controller on the logarithm, so that it works alike at any price).
+//! The solved price holds on average. By day more is worth fetching than at night, and beliefs are wrong
+//! in unknown ways. So the price is multiplied by a factor that rises while due pages have to wait, and
+//! falls while nothing is due and allowances would lapse: an integral controller on the logarithm, so
+//! that it works alike at any price.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
@@ -16,7 +16,7 @@ const MOST_FACTOR: f64 = 1e4;
 
 /// How a choice went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
+pub(super) enum Load {
     /// Something worth the price had been waiting.
     Waiting,
     /// Something had just become worth the price.
@@ -27,19 +27,19 @@ pub enum Load {
 
 /// The factor on the price.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Controller {
+pub(super) struct Controller {
     log: f64,
     last: Option<Time>,
 }
 
 impl Controller {
     /// The factor now.
-    pub fn factor(&self) -> f64 {
+    pub(super) fn factor(&self) -> f64 {
         self.log.exp()
     }
 
     /// Takes note of a choice.
-    pub fn note(&mut self, now: Time, load: Load) {
+    pub(super) fn note(&mut self, now: Time, load: Load) {
         let passed = self.last.map_or(Span::ZERO, |last| now.since(last));
         self.last = Some(now);
         let step = (passed.seconds() / PACE.seconds()).min(MOST_STEP);
@@ -52,18 +52,17 @@ impl Controller {
         self.log = (self.log + sign * step).clamp(-most, most);
     }
 
-    /// The market was solved anew: what it now knows need not be corrected for. `solved` is the new
-    /// price over the old.
-    pub fn solved(&mut self, solved: f64) {
-        // The factor gives way to what the solution has taken over, and no more.
+    /// The market was solved again, so the part of the correction that the solution has taken over is
+    /// dropped. `solved` is the new price over the old.
+    pub(super) fn solved(&mut self, solved: f64) {
         let moved = solved.ln();
         if moved.is_finite() && moved * self.log > 0.0 {
             self.log -= moved.abs().min(self.log.abs()) * self.log.signum();
         }
     }
 
-    /// Starts anew, for a budget that jumped.
-    pub fn reset(&mut self) {
+    /// Resets the factor, for a budget that jumped.
+    pub(super) fn reset(&mut self) {
         self.log = 0.0;
     }
 }
@@ -73,8 +72,8 @@ mod tests {
     use super::*;
     use tidewatch_math::Draws;
 
-    /// `level` items come with every allowance, of values 1/u, of which those worth ω are a share ρ =
-    /// level/ω of the allowances; then ten times as many come. They queue as in M/D/1, with chances
+    /// `level` items of value 1/u arrive per allowance, of which a share ρ = level/ω is worth ω; then ten
+    /// times as many. They queue as in M/D/1, with chances
     /// 1 − ρ, (1 − ρ)(e^ρ − 1) and (1 − ρ)(e^2ρ − (1 + ρ)e^ρ) of none, one and two; slack is as frequent
     /// as waiting, which leaves the price in balance, at ρ = 0.74.
     #[test]

@@ -1,16 +1,16 @@
-//! One page as the policy keeps it: 128 bytes, whatever it is, so that a crawl of ten million pages
-//! keeps 1.28 GB and a sweep streams them once.
+//! The state of one page: 128 bytes, so that ten million pages take 1.28 GB and a sweep streams them.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::record::SKETCH_LEN;
 use tidewatch_core::{Content, HostId, PageKey, Span, Time};
 
+use super::clicks::Clicks;
 use tidewatch_science::divergence::{PackedPoint, PackedProfile, Profiles, fit_given};
 use tidewatch_science::estimate::{Counts, Gamma, Member, Pool, posterior_from_sums, url_pattern};
 
-/// Changes of a page of which nothing is known: about one in a week, give or take orders of magnitude.
-pub const VAGUE: Gamma = Gamma { shape: 0.5, rate: 0.5 * 604_800.0 };
-/// What was seen of a page's changes speaks for at most so much time: pages wake up and fall asleep.
+/// Vague prior of the change rate: about one a week, give or take orders of magnitude.
+pub(super) const VAGUE: Gamma = Gamma { shape: 0.5, rate: 0.5 * 604_800.0 };
+/// Observations count for at most this much time, because pages wake up and fall asleep.
 const MEMORY: Span = Span::from_micros(90 * Span::DAY.as_micros());
 
 /// One page.
@@ -18,12 +18,11 @@ const MEMORY: Span = Span::from_micros(90 * Span::DAY.as_micros());
 pub struct Copy {
     /// Last good fetch; [`Time::NEVER`] if there was none.
     last: Time,
-    /// Its host.
-    pub host: HostId,
+    host: HostId,
     /// Hash of its URL pattern.
     pattern: u32,
-    /// Number among sources, or [`super::news::NO_SOURCE`].
-    pub source: u32,
+    /// Source number, or [`NO_SOURCE`].
+    source: u32,
     visits: u32,
     changes: u32,
     /// Seconds between visits.
@@ -32,11 +31,11 @@ pub struct Copy {
     /// factor, if it was kept.
     changed: f32,
     /// Clicks, faded to the last sweep of interest.
-    pub(super) clicks: f32,
+    clicks: f32,
     /// The weight it came with.
-    pub(super) given: f32,
+    given: f32,
     /// Known since, seconds.
-    pub(super) since: u32,
+    since: u32,
     /// Shape and rate of the posterior of the change rate.
     changing: [f32; 2],
     /// The part of it that changes, once it was seen to.
@@ -51,6 +50,9 @@ pub struct Copy {
 
 const _: () = assert!(size_of::<Copy>() <= 128, "a page's state is at most 128 bytes");
 
+/// `source` of a page that is none.
+const NO_SOURCE: u32 = u32::MAX;
+
 /// Bits of `state`.
 const GONE: u8 = 1;
 /// Has brought sketches.
@@ -62,13 +64,13 @@ const FAILURE: u8 = 0b0001_0000;
 
 impl Copy {
     /// A page that has just become known.
-    pub fn new(host: HostId, url: &str, weight: f64, source: u32, at: Time) -> Self {
+    pub(super) fn new(host: HostId, url: &str, weight: f64, source: Option<u32>, at: Time) -> Self {
         let nothing = PackedProfile::default();
         Copy {
             last: Time::NEVER,
             host,
             pattern: (PageKey::of(&url_pattern(url)).0 >> 32) as u32,
-            source,
+            source: source.unwrap_or(NO_SOURCE),
             visits: 0,
             changes: 0,
             watched: 0.0,
@@ -87,46 +89,81 @@ impl Copy {
         }
     }
 
+    /// Its host.
+    pub fn host(&self) -> HostId {
+        self.host
+    }
+
+    /// Its number among sources, if it is one.
+    pub(super) fn source(&self) -> Option<u32> {
+        (self.source != NO_SOURCE).then_some(self.source)
+    }
+
+    /// The weight it came with.
+    pub(super) fn weight_given(&self) -> f32 {
+        self.given
+    }
+
+    /// Clicks per second, from the log and the weight it came with.
+    pub(super) fn click_rate(&self, clicks: &Clicks) -> f64 {
+        clicks.rate(self.given, self.since, self.clicks)
+    }
+
+    /// Counts clicks.
+    pub(super) fn click(&mut self, count: f32) {
+        self.clicks += count;
+    }
+
+    /// Keeps this share of the clicks so far.
+    pub(super) fn fade(&mut self, share: f32) {
+        self.clicks *= share;
+    }
+
+    /// Clicks count from `at` on.
+    pub(super) fn count_from(&mut self, at: Time) {
+        self.since = at.seconds() as u32;
+    }
+
     /// Last good fetch.
-    pub fn last(&self) -> Option<Time> {
+    pub(super) fn last(&self) -> Option<Time> {
         (self.last != Time::NEVER).then_some(self.last)
     }
 
     /// Whether it is known to be gone.
-    pub fn is_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         self.state & GONE != 0
     }
 
     /// Whether the collection has it.
-    pub fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.last != Time::NEVER && !self.is_gone()
     }
 
     /// Failures in a row, fifteen at most.
-    pub fn failures(&self) -> u8 {
+    pub(super) fn failures(&self) -> u8 {
         self.state >> 4
     }
 
     /// Visits that saw a change, and visits that could have.
-    pub fn history(&self) -> (u32, u32) {
+    pub(super) fn history(&self) -> (u32, u32) {
         (self.changes, self.visits)
     }
 
     /// It is gone.
-    pub fn lose(&mut self) {
+    pub(super) fn lose(&mut self) {
         self.state |= GONE;
         self.fail();
     }
 
     /// A fetch failed.
-    pub fn fail(&mut self) {
+    pub(super) fn fail(&mut self) {
         if self.state & FAILURES != FAILURES {
             self.state += FAILURE;
         }
     }
 
     /// A fetch brought it.
-    pub fn arrive(&mut self, at: Time) {
+    pub(super) fn arrive(&mut self, at: Time) {
         if self.last == Time::NEVER {
             self.changed = 0.0;
         }
@@ -134,8 +171,8 @@ impl Copy {
         self.last = at;
     }
 
-    /// A visit so many seconds after the one before told whether it had changed.
-    pub fn compare(&mut self, gap: f64, changed: bool) {
+    /// A visit `gap` seconds after the one before saw whether the page had changed.
+    pub(super) fn compare(&mut self, gap: f64, changed: bool) {
         let gap = gap as f32;
         self.visits = self.visits.saturating_add(1);
         self.watched += gap;
@@ -143,22 +180,22 @@ impl Copy {
         self.changed += if changed { gap } else { 0.0 };
     }
 
-    /// Keeps a factor by which a page never fetched is expected to be clicked more than its like.
-    pub fn keep_factor(&mut self, factor: f64) {
+    /// Keeps the factor on the expected clicks of a page never fetched.
+    pub(super) fn keep_factor(&mut self, factor: f64) {
         if self.last == Time::NEVER {
             self.changed = factor as f32;
         }
     }
 
-    /// What was kept so, of a page that is neither fetched nor gone.
-    pub fn kept_factor(&self) -> Option<f64> {
+    /// That factor, if the page is neither fetched nor gone.
+    pub(super) fn kept_factor(&self) -> Option<f64> {
         let waits = self.last == Time::NEVER && !self.is_gone() && self.changed > 0.0;
         waits.then_some(self.changed.into())
     }
 
-    /// How much of it is wrong once it has changed: all, where no sketches tell; `unseen` until it was
-    /// seen to change.
-    pub fn size(&self, unseen: f64) -> f64 {
+    /// The part of it that a change makes wrong: 1 without sketches, and `unseen` until it was seen to
+    /// change.
+    pub(super) fn size(&self, unseen: f64) -> f64 {
         match self.state & (SKETCHED | IN_PARTS) {
             0 => 1.0,
             SKETCHED => unseen,
@@ -166,8 +203,8 @@ impl Copy {
         }
     }
 
-    /// What it says to others about change rates, if anything was seen of them.
-    pub fn member(&self) -> Option<Member> {
+    /// Its contribution to the pool, if it was visited twice.
+    pub(super) fn member(&self) -> Option<Member> {
         let (host, pattern) = self.kin();
         (self.visits > 0).then(|| Member { host, pattern, counts: self.counts() })
     }
@@ -199,26 +236,31 @@ impl Copy {
         }
     }
 
-    /// Keeps that posterior. One item of many that is replaced changes so much less of the page.
-    pub fn believe(&mut self, pool: Option<&Pool>) {
+    /// Keeps that posterior. If one of K items is replaced at a time, the whole changes K times slower.
+    pub(super) fn believe(&mut self, pool: Option<&Pool>) {
         let gamma = self.posterior(pool);
         self.changing = [gamma.shape as f32, (gamma.rate * f64::from(self.items)) as f32];
     }
 
-    /// Changes a second of any size.
-    pub fn change_rate(&self) -> f64 {
+    /// Changes per second of any size.
+    pub(super) fn change_rate(&self) -> f64 {
         self.changing().mean() * f64::from(self.items)
     }
 
-    /// What is believed of the rate at which the whole of what changes is replaced.
-    pub fn changing(&self) -> Gamma {
+    /// Posterior of the rate at which all that changes is replaced.
+    pub(super) fn changing(&self) -> Gamma {
         let [shape, rate] = self.changing.map(f64::from);
         Gamma { shape, rate }
     }
 
-    /// Adds what a fetch showed to the profile, and learns from it how much of the page changes. How
-    /// much has, if that was seen for the first time.
-    pub fn profile(&mut self, at: Time, content: &Content<'_>, pool: Option<&Pool>) -> Option<f64> {
+    /// Adds a fetch to the profile, and learns how much of the page changes. Returns how much has changed
+    /// if a change was seen for the first time.
+    pub(super) fn profile(
+        &mut self,
+        at: Time,
+        content: &Content<'_>,
+        pool: Option<&Pool>,
+    ) -> Option<f64> {
         let mut profiles = self.profiles();
         // The record keeps upper halves; hashes must be compared as they are kept.
         let sketch: Vec<u64> = content.sketch.iter().map(|hash| hash >> 32 << 32).collect();

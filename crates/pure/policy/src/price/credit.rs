@@ -1,15 +1,15 @@
-//! A page stands on several sources. What the visit that found it has earned is only what would have
-//! been lost until the next of them was looked at: of clicks that fade at rate μ, found at t₁ and seen
-//! elsewhere at t₂, the part 1 − e^(−μ(t₂ − t₁)). The mean over a host's pages, κ, scales what its
-//! sources are worth.
+//! Credit of a source for a page that several sources show: the clicks that would have been lost until
+//! the next of them was visited. If clicks fade at rate μ and the page was found at t₁ and seen elsewhere
+//! at t₂, that is the share 1 − e^(−μ(t₂ − t₁)). The mean over a host's pages, κ, scales the value of its
+//! sources.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::HostId;
 
-/// Pages whose credit is as good as a host's own.
+/// Prior pages of a host, with the mean credit of all hosts.
 const OTHERS: f64 = 5.0;
 
-/// Credit that visits have earned, and pages it was earned with.
+/// Sum of credit, and number of pages.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Earned {
     credit: f64,
@@ -18,14 +18,14 @@ struct Earned {
 
 /// Credit by host.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Credits {
+pub(super) struct Credits {
     hosts: Vec<Earned>,
     all: Earned,
 }
 
 impl Credits {
-    /// A visit to a source of a host has earned this part of a page's clicks.
-    pub fn count(&mut self, host: HostId, part: f64) {
+    /// A source of a host has earned the share `part` of a page's clicks.
+    pub(super) fn count(&mut self, host: HostId, part: f64) {
         let hosts = self.hosts.len().max(host.index() + 1);
         self.hosts.resize(hosts, Earned::default());
         for earned in [&mut self.hosts[host.index()], &mut self.all] {
@@ -35,7 +35,7 @@ impl Credits {
     }
 
     /// κ of a host.
-    pub fn of(&self, host: HostId) -> f64 {
+    pub(super) fn of(&self, host: HostId) -> f64 {
         let all = (self.all.credit + 1.0) / (self.all.pages + 1.0);
         let own = self.hosts.get(host.index()).copied().unwrap_or_default();
         (own.credit + OTHERS * all) / (own.pages + OTHERS)

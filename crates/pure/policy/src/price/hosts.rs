@@ -1,27 +1,27 @@
-//! Hosts that politeness keeps from giving all that would be worth a fetch.
+//! Hosts whose crawl delay, not the budget, is the limit.
 //!
 //! A host may be fetched from once in a *cycle*: the fetch and the gap after it. Its own price is
-//! ω_h = max(ω, the price at which its own demand is one fetch a cycle), so that what waits there is
-//! taken by worth, and what cannot be spent there goes elsewhere at ω. The cycle is not told but seen:
-//! after a fetch the gate says when the host opens again.
+//! ω_h = max(ω, the price at which its own demand is one fetch a cycle), so that its pages are fetched by
+//! worth, and the rest of the budget goes elsewhere at ω. The cycle is observed: after a fetch the gate
+//! says when the host opens again.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Time};
 
 use crate::Gate;
 
-/// Weight of the latest fetch in means.
+/// Weight of the latest fetch in moving averages.
 const LATELY: f32 = 0.1;
-/// A host that is busy for this share of the time may be too slow; others are not looked at.
+/// A host busy for this share of the time is *crowded* and may need its own price.
 const CROWDED: f32 = 0.7;
-/// A cycle counts for no more than so many of the usual length.
+/// A cycle counts for at most this many of the usual length.
 const MOST_CYCLES: f32 = 4.0;
-/// Cycles without a fetch after which a host is not busy, whatever it was.
+/// After this many cycles without a fetch a host is no longer crowded.
 const QUIET_CYCLES: f32 = 3.0;
 
-/// What is known of every host.
+/// All hosts.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Hosts {
+pub(super) struct Hosts {
     hosts: Vec<Host>,
     /// Hosts of fetches that ended since the gate was last asked.
     ended: Vec<HostId>,
@@ -33,21 +33,21 @@ struct Host {
     taken: Time,
     /// Seconds from one fetch to the next that is allowed; 0 where nothing keeps them apart.
     cycle: f32,
-    /// Share of the time for which cycles keep it, lately.
+    /// Moving average of the share of the time that it is closed.
     busy: f32,
     /// ln(ω_h/ω), at least zero.
     log_factor: f32,
 }
 
 impl Hosts {
-    /// Makes room for a host.
-    pub fn add(&mut self, host: HostId) {
+    /// Adds a host.
+    pub(super) fn add(&mut self, host: HostId) {
         let hosts = self.hosts.len().max(host.index() + 1);
         self.hosts.resize(hosts, Host::default());
     }
 
     /// A fetch from a host begins.
-    pub fn took(&mut self, host: HostId, now: Time) {
+    pub(super) fn took(&mut self, host: HostId, now: Time) {
         let host = &mut self.hosts[host.index()];
         let passed = (now.since(host.taken).seconds() as f32).max(f32::MIN_POSITIVE);
         host.busy += LATELY * ((host.cycle / passed).min(1.0) - host.busy);
@@ -55,45 +55,44 @@ impl Hosts {
     }
 
     /// A fetch from a host has ended.
-    pub fn ended(&mut self, host: HostId) {
+    pub(super) fn ended(&mut self, host: HostId) {
         self.ended.push(host);
     }
 
-    /// Asks the gate for how long hosts stay closed after the fetches that ended.
-    pub fn look(&mut self, gate: &dyn Gate) {
+    /// Asks the gate how long hosts stay closed after the fetches that ended.
+    pub(super) fn look(&mut self, gate: &dyn Gate) {
         for id in self.ended.drain(..) {
             let host = &mut self.hosts[id.index()];
             let seen = gate.opens_at(id).since(host.taken).seconds() as f32;
             let is_first = host.cycle <= 0.0;
-            // A host that once asks for an hour's rest is not one that is fetched from hourly.
+            // One rest of an hour does not make a host slow.
             let seen = if is_first { seen } else { seen.min(MOST_CYCLES * host.cycle) };
             host.cycle = if is_first { seen } else { host.cycle + LATELY * (seen - host.cycle) };
         }
     }
 
-    /// What the price is multiplied with on a host.
-    pub fn factor(&self, host: HostId) -> f64 {
+    /// The host's price over the global one.
+    pub(super) fn factor(&self, host: HostId) -> f64 {
         f64::from(self.hosts[host.index()].log_factor).exp()
     }
 
-    /// Whether a host is busy for most of the time.
-    pub fn is_crowded(&self, host: HostId, now: Time) -> bool {
+    /// Whether a host is busy most of the time.
+    pub(super) fn is_crowded(&self, host: HostId, now: Time) -> bool {
         let host = self.hosts[host.index()];
         let quiet = now.since(host.taken).seconds() as f32;
         host.busy >= CROWDED && quiet < QUIET_CYCLES * host.cycle
     }
 
-    /// The crowded hosts, each with the fetches a second that it allows. No host has a price of its own
-    /// any more.
-    pub fn crowded(&mut self, now: Time) -> Vec<(HostId, f64)> {
+    /// Resets all host prices, and lists the crowded hosts with the fetches per second that each allows.
+    pub(super) fn crowded(&mut self, now: Time) -> Vec<(HostId, f64)> {
         self.hosts.iter_mut().for_each(|host| host.log_factor = 0.0);
         let ids = (0..self.hosts.len() as u32).map(HostId);
         let crowded = ids.filter(|id| self.is_crowded(*id, now));
         crowded.map(|id| (id, f64::from(self.hosts[id.index()].cycle).recip())).collect()
     }
 
-    /// Sets the price of a host as a multiple of that of all.
-    pub fn set_factor(&mut self, host: HostId, factor: f64) {
+    /// Sets a host's price as a multiple of the global one.
+    pub(super) fn set_factor(&mut self, host: HostId, factor: f64) {
         let log = factor.max(1.0).ln() as f32;
         self.hosts[host.index()].log_factor = if log.is_finite() { log } else { 0.0 };
     }

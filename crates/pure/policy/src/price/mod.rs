@@ -1,41 +1,39 @@
 //! One price for every fetch.
 //!
 //! A fetch may refresh a copy, look for new links on a source, bring in a new page before interest in
-//! it fades, or explore a page never seen. All are paid from one budget, so all are asked the same
-//! question: how many clicks does it bring? Whatever brings at least the *price* ω is fetched; ω is
-//! such that this is what the budget bears, and is therefore what the marginal fetch brings.
+//! it fades, or explore a page never seen. One budget pays for all of them, so all are asked the same
+//! question: how many clicks does it bring? Whatever brings at least the *price* ω is fetched; ω is such
+//! that the budget is just spent, and so it is what the marginal fetch brings.
 //!
-//! How the parts meet. [`value`] says what a fetch is worth, by kind. [`market`] finds the price at
-//! which demand meets the budget; [`control`] keeps it there while the load moves; [`hosts`]
-//! that politeness slows have their own. [`copies`] learns how copies go stale and what they are worth,
-//! also from hints ([`signals`]) and by the hours at which hosts change ([`tidewatch_science::rhythm`]); [`news`] learns
-//! what sources show and what new pages bring, each page by itself ([`predict`]), and [`prospects`]
-//! what pages of the frontier do. [`Price`] puts items in the order in which they reach the price
-//! (`place.rs`, `next.rs`; `plan.rs` finds both anew), [`probes`] measure without favour, and [`why`] tells what
-//! decided.
+//! How the parts meet. [`value`] says what a fetch is worth, by kind. [`Pages`](pages) holds the beliefs:
+//! [`copies`] learns how copies go stale and how often they are clicked, also from hints (`signals`) and
+//! by the hours at which hosts change ([`tidewatch_science::rhythm`]); [`news`] learns what sources show
+//! and what new pages bring, each page by itself (`predict`), and `prospects` what pages of the frontier
+//! bring. `Market` finds the price at which [`demand`] meets the budget ([`clearing`]), keeps it there
+//! while the load moves (`control`), and prices slow hosts on their own (`hosts`). `Queues` keep pages in
+//! the order in which they reach the price, `Probes` measure freshness without bias. [`Price`] decides.
 
 pub mod clearing;
-pub mod clicks;
-pub mod control;
+mod clicks;
+mod control;
 pub mod copies;
 pub mod copy;
-pub mod credit;
-pub mod hosts;
-pub mod market;
+mod credit;
+pub mod demand;
+mod hosts;
+mod market;
 pub mod news;
-mod next;
-mod place;
-mod plan;
+mod pages;
 mod policy;
-pub mod predict;
-pub mod probes;
-pub mod prospects;
-pub mod settings;
+mod predict;
+mod probes;
+mod prospects;
+mod queues;
+mod settings;
 pub mod signals;
-pub mod skew;
-pub mod source;
+mod skew;
+mod source;
 pub mod value;
-pub mod why;
 
 pub use policy::Price;
 pub use settings::Settings;

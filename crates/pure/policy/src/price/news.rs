@@ -1,13 +1,12 @@
 //! What sources show, and what it brings.
 //!
 //! The life of a new page here: *found* on a page that was fetched, with what can be seen of it from
-//! outside; *shown* by further pages while it waits, which speaks for it; *fetched* when worth the
-//! price; a day later the log has told how it was clicked, and the predictor learns; then it is let go.
-//! Pages that are never fetched are let go after a week.
+//! outside; *shown* by further pages while it waits; *fetched* when worth the price; a day later the
+//! predictor learns from its clicks, and it is dropped. Pages never fetched are dropped after a week.
 //!
-//! What the finding visit has earned, where several sources show a page, is told by [`super::credit`];
-//! what pages bring that are on no source, or were there before its first visit, by
-//! [`super::prospects`]. Of those that are let go the factor is kept, in their page's state.
+//! If several sources show a page, [`super::credit`] says what the visit that found it has earned. Pages on
+//! no source, or on it before its first visit, are [`super::prospects`]; when one is dropped, its factor is
+//! kept in the page's state.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -20,26 +19,24 @@ use super::source::Source;
 use super::value::Value;
 use crate::echo::{Assumed, Beliefs, Counting, Pace, Pooling};
 
-/// A page is learnt from so long after its fetch…
+/// The predictor learns from a page this long after its fetch.
 const LEARN_AFTER: Span = Span::DAY;
-/// …and let go unfetched after this time.
+/// A page not fetched is dropped after this time.
 const LET_GO: Span = Span::WEEK;
-/// Nobody else showed it: after so long the visit that found it has earned it alone.
+/// If no other source shows a page for this long, the visit that found it has the whole credit.
 const ALONE_AFTER: Span = Span::DAY.times(2);
-/// Visits from which new-link rates are told, as in `[LOSS13]`.
+/// Visits from which new-link rates are estimated, as in `[LOSS13]`.
 const MEMORY: usize = 7;
-/// Seconds in which what is handed on is counted.
+/// Unit of the flow of clicks, in seconds.
 const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
-/// Stands for "not on a source".
-pub const NO_SOURCE: u32 = u32::MAX;
 
-/// What is left out, to see what it brings.
+/// Parts of the model, each of which an experiment may leave out.
 #[allow(clippy::struct_excessive_bools, reason = "each can be left out by itself")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// Pages by themselves, not by their source alone.
+    /// Predict every page by its features, not by its source alone.
     pub prediction: bool,
-    /// What would have been found elsewhere.
+    /// Discount pages that other sources would have shown.
     pub credit: bool,
     /// Sources learn from one another.
     pub pooling: bool,
@@ -48,7 +45,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// What is used where nothing else is asked for. Credit is left out: `lab run price-vs-echo` earns
+    /// The default. Credit is left out: `lab run price-vs-echo` earns
     /// less with it at every budget, since arrivals already count only what nobody had found before.
     pub const DEFAULT: Parts =
         Parts { prediction: true, credit: false, pooling: true, rhythm: true };
@@ -56,7 +53,7 @@ impl Parts {
 
 /// Sources and new pages.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct News {
+pub(super) struct News {
     parts: Parts,
     beliefs: Beliefs,
     predictor: Predictor,
@@ -67,13 +64,13 @@ pub struct News {
     fresh: FxHashMap<PageId, Fresh>,
 }
 
-/// A page found and not yet let go.
+/// A page found and not yet dropped.
 #[derive(Debug, Serialize, Deserialize)]
 struct Fresh {
     host: HostId,
-    /// The source that speaks for it, and the one on which it was found.
-    source: u32,
-    finder: u32,
+    /// The source whose curve it follows (`None` for prospects), and the one on which it was found.
+    source: Option<u32>,
+    finder: Option<u32>,
     found: Time,
     born: Time,
     fetched: Option<Time>,
@@ -81,29 +78,29 @@ struct Fresh {
     shown: u16,
     /// Hours after it was found until a second page showed it, and one more; zero before.
     again: u16,
-    /// Clicks a second that they hand on.
+    /// Clicks per second that they hand on.
     flow: f32,
     is_credited: bool,
-    /// What is seen of it, of which the first `lasting` do not change.
+    /// Features, of which the first `lasting` do not change.
     features: Vec<u32>,
     lasting: u16,
 }
 
 impl Fresh {
-    /// Says anew how many pages show it by now, how fast they became more and what they hand on.
+    /// Updates the features that change: how many pages show it, how soon the second did, the flow.
     fn describe(&mut self) {
         self.features.truncate(self.lasting.into());
         self.features.push(magnitude("shown", self.shown.into()));
         if self.again > 0 {
             self.features.push(magnitude("again", self.again.into()));
         }
-        if self.source == NO_SOURCE {
+        if self.source.is_none() {
             // In clicks a century, to be whole numbers: a hundredth of a click a year is nothing.
             self.features.push(magnitude("flow", (f64::from(self.flow) * CENTURY) as usize));
         }
     }
 
-    /// Adds where it stands among the links of the page on which it was found, and how it is called.
+    /// Adds the position and the text of the link on which it was found.
     fn add_link(&mut self, place: usize, anchor: Option<&str>) {
         self.features.truncate(self.lasting.into());
         self.features.push(magnitude("place", place + 1));
@@ -113,8 +110,8 @@ impl Fresh {
 }
 
 impl News {
-    /// Nothing known yet. `logs_all`: whether the log tells the clicks of pages never fetched too.
-    pub fn new(parts: Parts, logs_all: bool) -> Self {
+    /// Nothing known yet. `logs_all`: whether the log also has the clicks of pages never fetched.
+    pub(super) fn new(parts: Parts, logs_all: bool) -> Self {
         let pooling = if parts.pooling { Pooling::All } else { Pooling::Alone };
         let pace = if parts.rhythm { Pace::Rhythm } else { Pace::Steady };
         let beliefs = Beliefs::new(MEMORY, pace, Counting::Discoveries, pooling);
@@ -130,21 +127,28 @@ impl News {
     }
 
     /// Adds the next source.
-    pub fn add_source(&mut self, host: HostId) -> u32 {
+    pub(super) fn add_source(&mut self, host: HostId) -> u32 {
         self.beliefs.add_source(host.0);
         self.hosts.push(host);
         self.hosts.len() as u32 - 1
     }
 
     /// A page became known, on a source or elsewhere.
-    pub fn found(&mut self, page: PageId, host: HostId, url: &str, source: u32, at: Time) {
-        let born = match self.hosts.get(source as usize) {
-            Some(_) => self.beliefs.found(source as usize, page, at),
+    pub(super) fn found(
+        &mut self,
+        page: PageId,
+        host: HostId,
+        url: &str,
+        source: Option<u32>,
+        at: Time,
+    ) {
+        let finder = source;
+        let born = match source {
+            Some(source) => self.beliefs.found(source as usize, page, at),
             None => Some(at),
         };
         // What a first visit shows is not new: one more page that somebody may want.
-        let finder = source;
-        let (source, born) = born.map_or((NO_SOURCE, at), |born| (source, born));
+        let (source, born) = born.map_or((None, at), |born| (source, born));
         let mut features = of_url(host.0, url);
         let hour = at.seconds() / 3600.0 % 24.0;
         features.push(feature("hour", &(hour as u32).to_string()));
@@ -167,59 +171,59 @@ impl News {
         self.fresh.insert(page, fresh);
     }
 
-    /// A page that has so many clicks a second was fetched and shows these links. Pages among them
-    /// that wait, whose worth may have changed, are handed to `changed`.
-    pub fn showed(
+    /// A page was fetched and shows `links`. Returns those among them that wait for a first fetch,
+    /// whose worth may have changed.
+    pub(super) fn showed(
         &mut self,
         Shows { source, clicks, is_first }: Shows,
         at: Time,
-        links: Option<&[LinkSeen]>,
+        links: &[LinkSeen],
         anchors: &[&str],
-        mut changed: impl FnMut(PageId),
-    ) {
-        let links_out = links.map_or(0, <[LinkSeen]>::len).max(1);
-        for (place, link) in links.unwrap_or_default().iter().enumerate() {
+    ) -> Vec<PageId> {
+        let mut changed = Vec::new();
+        let links_out = links.len().max(1);
+        for (place, link) in links.iter().enumerate() {
             let Some(fresh) = self.fresh.get_mut(&link.page) else { continue };
             if is_first {
                 fresh.flow += (clicks / links_out as f64) as f32;
-            } else if source == NO_SOURCE {
+            } else if source.is_none() {
                 // It has shown the same before.
                 continue;
             }
             if link.is_new {
                 fresh.add_link(place, anchors.get(place).copied());
-            } else if source != NO_SOURCE && source == fresh.finder {
+            } else if source.is_some() && source == fresh.finder {
                 continue;
-            } else if !fresh.is_credited && fresh.source != NO_SOURCE && source != NO_SOURCE {
+            } else if let (false, Some(own), Some(_)) = (fresh.is_credited, fresh.source, source) {
                 fresh.is_credited = true;
-                let decay = self.beliefs.curve(fresh.source as usize).decay;
+                let decay = self.beliefs.curve(own as usize).decay;
                 let part = -(-decay * at.since(fresh.found).seconds()).exp_m1();
-                let host = self.hosts[fresh.source as usize];
-                self.credits.count(host, part);
+                self.credits.count(self.hosts[own as usize], part);
             }
             fresh.shown = fresh.shown.saturating_add(1);
             if fresh.shown == 2 {
                 fresh.again = 1 + (at.since(fresh.found).seconds() / 3600.0) as u16;
             }
             fresh.describe();
-            if link.is_new && fresh.source != NO_SOURCE {
+            if link.is_new && fresh.source.is_some() {
                 self.predictor.saw(&fresh.features);
             }
             if fresh.fetched.is_none() {
-                changed(link.page);
+                changed.push(link.page);
             }
         }
-        if source != NO_SOURCE {
-            self.beliefs.visited(source as usize, at, links);
+        if let Some(source) = source {
+            self.beliefs.visited(source as usize, at, Some(links));
         }
+        changed
     }
 
     /// A page was fetched for the first time.
-    pub fn fetched(&mut self, page: PageId, at: Time) {
+    pub(super) fn fetched(&mut self, page: PageId, at: Time) {
         self.beliefs.ledger.open(page, at);
         if let Some(fresh) = self.fresh.get_mut(&page) {
             fresh.fetched = Some(at);
-            if fresh.source == NO_SOURCE {
+            if fresh.source.is_none() {
                 // Followed from its fetch on.
                 self.beliefs.ledger.expect(page, at);
                 self.beliefs.ledger.open(page, at);
@@ -227,61 +231,61 @@ impl News {
         }
     }
 
-    /// Takes in the log, by which a copy of weight one has so many clicks a second.
-    pub fn take_log(&mut self, rows: &[Interest], now: Time, unit: f64) {
+    /// Takes in the log; `unit` is the clicks per second of a copy of weight one.
+    pub(super) fn take_log(&mut self, rows: &[Interest], now: Time, unit: f64) {
         self.prospects.assume(unit);
         self.beliefs.take_log(rows, now);
     }
 
-    /// Learns from pages that have been read for a day, and lets go of what is over. Prospects that
-    /// are let go unfetched are handed to `keep` with their factor.
-    pub fn let_go(&mut self, now: Time, mut keep: impl FnMut(PageId, f64)) {
+    /// Learns from pages that were fetched a day ago, and lets go of what is over. Returns the prospects
+    /// that are let go unfetched, with their factor.
+    pub(super) fn let_go(&mut self, now: Time) -> Vec<(PageId, f64)> {
         let mut over: Vec<PageId> = Vec::new();
         for (&page, fresh) in &mut self.fresh {
-            if !fresh.is_credited
-                && fresh.source != NO_SOURCE
+            if let (false, Some(source)) = (fresh.is_credited, fresh.source)
                 && now.since(fresh.found) >= ALONE_AFTER
             {
                 fresh.is_credited = true;
-                let host = self.hosts[fresh.source as usize];
-                self.credits.count(host, 1.0);
+                self.credits.count(self.hosts[source as usize], 1.0);
             }
             let is_over = match fresh.fetched {
                 Some(at) => now.since(at) >= LEARN_AFTER,
                 None => now.since(fresh.found) >= LET_GO,
             };
-            if is_over && (fresh.is_credited || fresh.source == NO_SOURCE) {
+            if is_over && (fresh.is_credited || fresh.source.is_none()) {
                 over.push(page);
             }
         }
-        // The map has no order of its own that a replay could rely on.
+        // The order of the map is not stable, and a replay must learn in the same order.
         over.sort_unstable();
+        let mut kept = Vec::new();
         for page in over {
             if let Some(fresh) = self.fresh.remove(&page) {
                 self.learn(page, &fresh);
-                if fresh.source == NO_SOURCE && fresh.fetched.is_none() {
-                    keep(page, self.prospect_factor(&fresh));
+                if fresh.source.is_none() && fresh.fetched.is_none() {
+                    kept.push((page, self.prospect_factor(&fresh)));
                 }
             }
         }
+        kept
     }
 
     fn learn(&mut self, page: PageId, fresh: &Fresh) {
         let Some(shown) = self.beliefs.ledger.shown(page) else { return };
         let clicks: f64 = shown.clicks().map(|(_, count)| count).sum();
-        if fresh.source == NO_SOURCE {
+        let Some(source) = fresh.source else {
             if fresh.fetched.is_none() {
                 return;
             }
-            // Only what the log could have told counts: without one nothing is known of clicks.
+            // Only time that the log covers counts.
             let seen = shown.lived.seconds() - shown.open.seconds();
             if seen > 0.0 {
                 let factor = self.prospect_factor(fresh);
                 self.prospects.learn(fresh.host, &fresh.features, factor, seen, clicks);
             }
             return;
-        }
-        let curve = self.beliefs.curve(fresh.source as usize);
+        };
+        let curve = self.beliefs.curve(source as usize);
         let scale = self.beliefs.ledger.scale();
         let lost = |age: Span| (-curve.decay * age.seconds()).exp();
         let base = curve.profit / scale * (lost(shown.open) - lost(shown.lived));
@@ -289,7 +293,7 @@ impl News {
     }
 
     /// Mean clicks of prospects on a host.
-    pub fn prospect(&self, host: HostId) -> f64 {
+    pub(super) fn prospect(&self, host: HostId) -> f64 {
         self.prospects.mean(host)
     }
 
@@ -297,21 +301,21 @@ impl News {
         if self.parts.prediction { self.prospects.factor(&fresh.features) } else { 1.0 }
     }
 
-    /// What a page that waits is worth, and since when its clicks are being lost.
-    pub fn value(&self, page: PageId) -> Option<(Value, Time)> {
+    /// The value of a page that waits for its first fetch, and since when it loses clicks.
+    pub(super) fn value(&self, page: PageId) -> Option<(Value, Time)> {
         let fresh = self.fresh.get(&page)?;
-        if fresh.source == NO_SOURCE {
+        let Some(source) = fresh.source else {
             let clicks = self.prospect(fresh.host) * self.prospect_factor(fresh);
             return Some((Value::Once { clicks, decay: 0.0 }, fresh.found));
-        }
-        let curve = self.beliefs.curve(fresh.source as usize);
+        };
+        let curve = self.beliefs.curve(source as usize);
         let factor =
             if self.parts.prediction { self.predictor.factor(&fresh.features) } else { 1.0 };
         Some((Value::Once { clicks: curve.profit * factor, decay: curve.decay }, fresh.born))
     }
 
-    /// What visits to a source are worth at a time.
-    pub fn source(&self, source: u32, now: Time) -> Source {
+    /// The value of visits to a source at `now`.
+    pub(super) fn source(&self, source: u32, now: Time) -> Source {
         let (curve, host) = (self.beliefs.curve(source as usize), self.hosts[source as usize]);
         Source {
             arrivals: self.beliefs.arrivals(source as usize, now),
@@ -322,31 +326,31 @@ impl News {
         }
     }
 
-    /// Seconds since a page was found that waits to be fetched for the first time.
-    pub fn waited(&self, page: PageId, now: Time) -> f64 {
+    /// Seconds since a page that waits for its first fetch was found.
+    pub(super) fn waited(&self, page: PageId, now: Time) -> f64 {
         self.fresh.get(&page).map_or(0.0, |fresh| now.since(fresh.found).seconds())
     }
 
     /// Whether a source revealed a page that waits.
-    pub fn is_on_source(&self, page: PageId) -> bool {
-        self.fresh.get(&page).is_some_and(|fresh| fresh.source != NO_SOURCE)
+    pub(super) fn is_on_source(&self, page: PageId) -> bool {
+        self.fresh.get(&page).is_some_and(|fresh| fresh.source.is_some())
     }
 
     /// How many pages show one that waits, for explanations.
-    pub fn shown_by(&self, page: PageId) -> Option<u16> {
+    pub(super) fn shown_by(&self, page: PageId) -> Option<u16> {
         self.fresh.get(&page).map(|fresh| fresh.shown)
     }
 }
 
 /// A page that shows links.
 #[derive(Clone, Copy, Debug)]
-pub struct Shows {
-    /// Its number among sources.
-    pub source: u32,
+pub(super) struct Shows {
+    /// Its number among sources, if it is one.
+    pub(super) source: Option<u32>,
     /// Its clicks a second.
-    pub clicks: f64,
+    pub(super) clicks: f64,
     /// Whether it was never seen before.
-    pub is_first: bool,
+    pub(super) is_first: bool,
 }
 
 #[cfg(test)]
@@ -369,16 +373,14 @@ mod tests {
     #[test]
     fn prospects_wait_for_as_long_as_it_takes() {
         let mut news = News::new(Parts::DEFAULT, false);
-        news.found(PageId(0), HOST, "http://a.test/x", NO_SOURCE, at(0.0));
+        news.found(PageId(0), HOST, "http://a.test/x", None, at(0.0));
         let clicks = |value: Option<(Value, Time)>| match value {
             Some((Value::Once { clicks, decay: 0.0 }, _)) => clicks,
             other => panic!("{other:?}"),
         };
         let first = clicks(news.value(PageId(0)));
-        let mut kept = Vec::new();
-        news.let_go(at(6.0), |page, factor| kept.push((page, factor)));
-        assert!(kept.is_empty() && news.value(PageId(0)).is_some());
-        news.let_go(at(8.0), |page, factor| kept.push((page, factor)));
+        assert!(news.let_go(at(6.0)).is_empty() && news.value(PageId(0)).is_some());
+        let kept = news.let_go(at(8.0));
         let [(page, factor)] = kept[..] else { panic!("{kept:?}") };
         assert!(news.value(page).is_none());
         assert!((factor * news.prospect(HOST) / first - 1.0).abs() < 1e-9);
@@ -388,12 +390,12 @@ mod tests {
     #[test]
     fn a_first_visit_shows_prospects_and_the_next_one_news() {
         let mut news = News::new(Parts::DEFAULT, false);
-        let source = news.add_source(HOST);
+        let source = Some(news.add_source(HOST));
         let waits = [PageId(0), PageId(1)].map(|page| {
             let now = at(f64::from(page.0));
             news.found(page, HOST, "http://a.test/x", source, now);
             let shows = Shows { source, clicks: 0.0, is_first: page.0 == 0 };
-            news.showed(shows, now, Some(&links(page)), &[], |_| {});
+            news.showed(shows, now, &links(page), &[]);
             match news.value(page) {
                 Some((Value::Once { decay, .. }, _)) => (decay, news.is_on_source(page)),
                 other => panic!("{other:?}"),
@@ -403,7 +405,7 @@ mod tests {
         // Its source shows it for as long as it likes: that is one page.
         let again = [LinkSeen { page: PageId(0), is_new: false }];
         let shows = Shows { source, clicks: 0.0, is_first: false };
-        news.showed(shows, at(2.0), Some(&again), &[], |_| {});
+        news.showed(shows, at(2.0), &again, &[]);
         assert_eq!(news.shown_by(PageId(0)), Some(1));
     }
 
@@ -415,9 +417,9 @@ mod tests {
         let mut find = |news: &mut News, clicks: f64, now: Time| {
             let page = PageId(number);
             number += 1;
-            news.found(page, HOST, "http://a.test/x", NO_SOURCE, now);
-            let shows = Shows { source: NO_SOURCE, clicks, is_first: true };
-            news.showed(shows, now, Some(&links(page)), &[], |_| {});
+            news.found(page, HOST, "http://a.test/x", None, now);
+            let shows = Shows { source: None, clicks, is_first: true };
+            news.showed(shows, now, &links(page), &[]);
             page
         };
         for day in 0..60u32 {
@@ -435,7 +437,7 @@ mod tests {
                 let rows = if clicks > 0.0 { &rows[..] } else { &[] };
                 news.take_log(rows, now + Span::DAY, UNIT);
             }
-            news.let_go(now + Span::DAY.times(2), |_, _| {});
+            news.let_go(now + Span::DAY.times(2));
         }
         let mut worth = |clicks: f64| {
             let page = find(&mut news, clicks, at(200.0));

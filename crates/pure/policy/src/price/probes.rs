@@ -1,30 +1,49 @@
-//! Copies drawn at random, whatever they are worth: they tell how fresh the collection is without
-//! favour.
+//! Random probes: copies fetched whatever they are worth, to measure how fresh the collection is
+//! without bias.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Observation, Outcome, PageId};
+use tidewatch_math::Draws;
 
-/// What a probe counts after the next: the last thousand decide.
+/// Weight of a probe relative to the next: the last thousand decide.
 const FADE: f64 = 0.999;
 /// Quantile of the standard normal law for an interval of 95%.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// What probes have found, lately first.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Probes {
+/// Draws probes and counts what they find.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Probes {
+    /// The share of choices that are probes.
+    share: f64,
+    draws: Draws,
     fresh: f64,
     all: f64,
     under_way: Vec<PageId>,
 }
 
 impl Probes {
-    /// A probe is sent.
-    pub fn send(&mut self, page: PageId) {
-        self.under_way.push(page);
+    /// Probes for a share of the choices.
+    pub(super) fn new(share: f64, seed: u64) -> Self {
+        let draws = Draws::of(seed, "price.probes", 0);
+        Probes { share, draws, fresh: 0.0, all: 0.0, under_way: Vec::new() }
     }
 
-    /// A fetch has ended, which may have been a probe.
-    pub fn count(&mut self, seen: &Observation<'_>) {
+    /// A random page, for a share of the calls.
+    pub(super) fn draw(&mut self, held: &[PageId]) -> Option<PageId> {
+        if held.is_empty() || self.draws.uniform() >= self.share {
+            return None;
+        }
+        Some(held[(self.draws.uniform() * held.len() as f64) as usize])
+    }
+
+    /// Takes note that `page` is fetched as a probe.
+    pub(super) fn send(&mut self, page: PageId) -> PageId {
+        self.under_way.push(page);
+        page
+    }
+
+    /// Takes note of a fetch that ended, which may have been a probe.
+    pub(super) fn count(&mut self, seen: &Observation<'_>) {
         let Some(at) = self.under_way.iter().position(|page| *page == seen.page) else { return };
         self.under_way.swap_remove(at);
         if let Outcome::Fetched(content) = seen.outcome
@@ -37,7 +56,7 @@ impl Probes {
 
     /// Share of the copies that are fresh, with the half-width of its 95% interval; `None` before the
     /// first probe.
-    pub fn freshness(&self) -> Option<(f64, f64)> {
+    pub(super) fn freshness(&self) -> Option<(f64, f64)> {
         (self.all > 0.0).then(|| {
             let (share, n) = (self.fresh / self.all, self.all);
             // Wilson's half-width, which is sound for shares near one and for few probes.
@@ -52,7 +71,6 @@ impl Probes {
 mod tests {
     use super::*;
     use tidewatch_core::{Content, FetchKind, Time};
-    use tidewatch_math::Draws;
 
     fn seen(page: PageId, changed: bool) -> Observation<'static> {
         let content = Content { changed: Some(changed), ..Content::default() };
@@ -67,7 +85,7 @@ mod tests {
         let (truth, mut held) = (0.93, 0);
         for run in 0..400 {
             let mut draws = Draws::of(run, "price.probes.test", 0);
-            let mut probes = Probes::default();
+            let mut probes = Probes::new(0.0, 1);
             for page in (0..300).map(PageId) {
                 probes.send(page);
                 probes.count(&seen(page, draws.uniform() >= truth));
@@ -81,7 +99,7 @@ mod tests {
 
     #[test]
     fn only_probes_count() {
-        let mut probes = Probes::default();
+        let mut probes = Probes::new(0.0, 1);
         probes.count(&seen(PageId(3), false));
         assert_eq!(probes.freshness(), None);
         probes.send(PageId(3));

@@ -1,8 +1,8 @@
-//! Prospects, the frontier: pages not on sources, or there before anybody looked. They bring the
-//! clicks that pages found in the same way on their host have brought, or on average where little is
-//! known of the host. Readers follow links, so that a page is clicked more where pages that show it
-//! are: what they hand on, each its clicks divided by its links, is the first step of the walk of
-//! `[TTKN15]`, and the predictor learns what it is worth.
+//! Prospects, the frontier: pages that are not on a source, or were on it before its first visit. Their
+//! expected clicks are those of earlier prospects of the host, shrunk towards the average of all hosts.
+//! Readers follow links, so a page is clicked more if the pages that link to it are. What those hand on,
+//! each its clicks divided by its links, is the first step of the walk of `[TTKN15]`, and a feature of
+//! the predictor.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Span};
@@ -11,23 +11,23 @@ use super::clicks::UNIT;
 use super::predict::Predictor;
 use tidewatch_science::estimate::Evidence;
 
-/// For so long a prospect brings clicks once it is in the collection. Until then it waits: unlike
-/// news, what nobody has fetched yet is clicked next month as it is today.
+/// The time over which a prospect's clicks count once it is fetched. Unlike news, it does not lose value
+/// while it waits.
 const LIFE: Span = Span::WEEK.times(2);
-/// Before anything is known a prospect has the clicks of a copy without a log, or of a copy of weight
-/// one if those are fewer. So many pages is that belief worth.
+/// Strength, in pages, of the prior: a prospect has the clicks of a copy without a log, or of a copy of
+/// weight one if those are fewer.
 const PAGES: f64 = 1.0;
 /// Shape of the distribution of hosts' means about the average of all.
 const HOST_SHAPE: f64 = 1.0;
 
-/// What prospects have brought.
+/// Clicks of prospects so far.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Prospects {
+pub(super) struct Prospects {
     predictor: Predictor,
     /// Clicks and pages, by host and of all.
     hosts: Vec<Evidence>,
     all: Evidence,
-    /// Clicks of one of which nothing is known.
+    /// Prior clicks of a prospect.
     assumed: f64,
 }
 
@@ -44,25 +44,31 @@ impl Default for Prospects {
 
 impl Prospects {
     /// Mean clicks of prospects on a host.
-    pub fn mean(&self, host: HostId) -> f64 {
+    pub(super) fn mean(&self, host: HostId) -> f64 {
         let own = self.hosts.get(host.index()).copied().unwrap_or_default();
         let all = (self.all.changes + self.assumed * PAGES) / (self.all.time + PAGES);
         own.shrunk(HOST_SHAPE, all)
     }
 
-    /// A copy of weight one has so many clicks a second.
-    pub fn assume(&mut self, unit: f64) {
+    /// Sets the prior from the clicks per second of a copy of weight one.
+    pub(super) fn assume(&mut self, unit: f64) {
         self.assumed = unit.min(UNIT) * LIFE.seconds();
     }
 
-    /// By how much one of which this is seen is expected to be clicked more than others of its host.
-    pub fn factor(&self, features: &[u32]) -> f64 {
+    /// The factor on a prospect's expected clicks relative to others of its host.
+    pub(super) fn factor(&self, features: &[u32]) -> f64 {
         self.predictor.factor(features)
     }
 
-    /// A prospect of which this was seen, and that was judged by this factor, had so many clicks in
-    /// so many seconds after its fetch.
-    pub fn learn(&mut self, host: HostId, features: &[u32], factor: f64, seen: f64, clicks: f64) {
+    /// A prospect with these features and this factor had `clicks` in `seen` seconds after its fetch.
+    pub(super) fn learn(
+        &mut self,
+        host: HostId,
+        features: &[u32],
+        factor: f64,
+        seen: f64,
+        clicks: f64,
+    ) {
         if !clicks.is_finite() {
             return;
         }

@@ -1,26 +1,25 @@
-//! What can be chosen about the policy.
+//! Settings of the policy.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::Span;
 
 use super::news::Parts;
 
-/// What can be chosen.
+/// Settings of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// What takes part in the learning.
+    /// Parts of the model of new pages.
     pub parts: Parts,
-    /// Whether the log tells the clicks of pages that were never fetched too.
+    /// Whether the log also has the clicks of pages never fetched.
     pub logs_all: bool,
-    /// Share of the budget for copies drawn at random, whatever they are worth: they tell how fresh
-    /// the collection is without favour.
+    /// Share of the budget for random probes, which measure freshness without bias.
     pub probes: f64,
     /// Time between two solutions of the market.
     pub solve_every: Span,
 }
 
 impl Settings {
-    /// What is used where nothing else is asked for.
+    /// The default.
     pub const DEFAULT: Settings = Settings {
         parts: Parts::DEFAULT,
         logs_all: false,
@@ -28,7 +27,7 @@ impl Settings {
         solve_every: Span::MINUTE.times(30),
     };
 
-    /// The share of probes, as far as it makes sense.
+    /// The share of probes, within 0 to 0.5.
     pub fn probes(&self) -> f64 {
         self.probes.clamp(0.0, 0.5)
     }

@@ -1,4 +1,4 @@
-//! Hints that a page may have changed, and how far they can be trusted.
+//! Hints that a page may have changed, and how far to trust them.
 //!
 //! A sitemap's date, a feed's entry, a ping: hints come from outside, some of them mean nothing, and
 //! many changes come without one. Where a share r of the changes is hinted at (the *recall*) and empty
@@ -20,22 +20,22 @@ use tidewatch_core::{HostId, PageId};
 use tidewatch_math::roots::{Stop, bracket_upwards, newton};
 use tidewatch_math::special::poisson_tail;
 
-/// Hints that say less than this make no difference.
+/// Hints with less recall are ignored.
 const LEAST_RECALL: f64 = 0.01;
-/// A hint is believed to mean a change only if it does so once in so many times, about. Where nearly
-/// every hint is empty they come like a clock, and tell no more than one; and a page would see more
-/// of them before it is due than the sums have terms: ι/β = αι/ln(1 + rΔ/ν), 64 at αι = 3.
+/// Hints of less precision are ignored. If nearly every hint is empty they tell no more than a clock,
+/// and a page would see more of them before it is due than the sums have terms: ι/β = αι/ln(1 + rΔ/ν),
+/// 64 at αι = 3.
 const LEAST_PRECISION: f64 = 0.05;
-/// All changes but this share may be hinted at: none is sure to be.
+/// Upper bound of recall: some changes always come without a hint.
 const MOST_RECALL: f64 = 0.99;
 /// Terms of the sums; what is beyond has a chance below 10⁻⁹ wherever hints say anything.
 const TERMS: u32 = 64;
-/// Visits that speak as loud as the average of all hosts.
+/// Prior visits of a host, with the rates of all hosts.
 const PRIOR_VISITS: f64 = 2.0;
-/// What is assumed before anything was seen: half of the changes are told, and a hint a month is empty.
+/// Prior: half of the changes are hinted at, and one hint a month is empty.
 const FIRST_RECALL: f64 = 0.5;
 const FIRST_NOISE: f64 = 1.0 / (30.0 * 86_400.0);
-/// Ages are found to this: far finer than hints are known.
+/// Relative precision of ages: far finer than the beliefs.
 const WIDTH: f64 = 1e-6;
 const DOUBLINGS: u32 = 96;
 
@@ -92,12 +92,12 @@ impl Signalled {
         self.fresh_until(age) - (-self.unseen() * age).exp() * self.time_to(age)
     }
 
-    /// V so long after the last fetch, with the hints since then.
+    /// V `elapsed` seconds after the last fetch, with the hints since then.
     pub fn worth(&self, elapsed: f64) -> f64 {
         if elapsed.is_finite() { self.at_age(elapsed + self.added) } else { self.changes.recip() }
     }
 
-    /// The age at which a fetch is worth so much; infinite where it never is.
+    /// The age at which a fetch is worth `worth`; infinite if it never is.
     pub fn age_at(&self, worth: f64) -> f64 {
         if worth <= 0.0 {
             return 0.0;
@@ -121,18 +121,18 @@ impl Signalled {
             .map_or(bracket.1, |root| root.x)
     }
 
-    /// Share of the time stale if it is fetched whenever it is so old.
+    /// Share of the time stale if it is fetched whenever it reaches `age`.
     pub fn stale_mean(&self, age: f64) -> f64 {
         1.0 - if age.is_finite() { self.fresh_until(age) / self.time_to(age) } else { 0.0 }
     }
 
-    /// Chance that it is stale so long after the last fetch.
+    /// Probability of being stale `elapsed` seconds after the last fetch.
     pub fn stale(&self, elapsed: f64) -> f64 {
         -(-self.unseen() * (elapsed + self.added)).exp_m1()
     }
 }
 
-/// What hints have said and what came of it.
+/// Pending hints, and how often past ones proved right.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Hints {
     /// Names of kinds, by number.
@@ -156,7 +156,7 @@ struct Record {
 }
 
 impl Hints {
-    /// A hint of a kind came. More kinds than 255 are taken for the last.
+    /// A hint of a kind came. Kinds beyond 255 count as the last.
     pub fn hinted(&mut self, page: PageId, host: HostId, kind: &str) {
         let known = self.kinds.iter().position(|known| known == kind);
         let number = known.unwrap_or_else(|| {
@@ -172,12 +172,12 @@ impl Hints {
         }
     }
 
-    /// The hints about a page say nothing any more.
+    /// Drops the pending hints about a page.
     pub fn forget(&mut self, page: PageId) {
         self.pending.remove(&page);
     }
 
-    /// A page was fetched so long after the fetch before, changed or not.
+    /// A page was fetched `gap` seconds after the fetch before, changed or not.
     pub fn fetched(&mut self, page: PageId, host: HostId, changed: bool, gap: f64) {
         let pending = self.pending.remove(&page).unwrap_or_default();
         for kind in 0..self.kinds.len().min(256) {
@@ -189,7 +189,7 @@ impl Hints {
         }
     }
 
-    /// How a page of a host goes stale, if hints come from there that say anything.
+    /// How a page goes stale, if its host sends hints worth reading.
     pub fn of(&self, page: PageId, host: HostId, changes: f64) -> Option<Signalled> {
         if self.kinds.is_empty() || changes <= 0.0 || !changes.is_finite() {
             return None;
@@ -228,7 +228,7 @@ impl Record {
         self.watched += gap;
     }
 
-    /// Recall and ν, shrunk towards what is usual.
+    /// Recall and ν, shrunk towards the given prior.
     fn about(&self, recall: f64, noise: f64) -> (f64, f64) {
         let told = (self.told + PRIOR_VISITS * recall) / (self.changed + PRIOR_VISITS);
         let empty = (self.hinted - self.told).max(0.0);

@@ -1,24 +1,24 @@
-//! How unequally are pages clicked, of which the same is expected?
+//! Overdispersion of clicks among pages with equal expected clicks.
 //!
-//! Clicks of a page of which m are expected are negative binomial with shape a: Poisson about a mean
-//! that is gamma distributed about m, of variance m(1 + m/a). Few clicked pages of many mean a small a,
-//! and then a hundred pages without a click say little about the mean. Which a it is, is learnt along:
-//! every a of a few has the probability that the clicks so far give it.
+//! Clicks with expectation m are negative binomial with shape a: Poisson about a mean that is gamma
+//! distributed about m, of variance m(1 + m/a). If few pages have all the clicks, a is small, and a hundred
+//! pages without a click say little about the mean. The shape is learnt: each of a few has its posterior
+//! probability.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_math::special::ln_gamma;
 
-/// What a may be. Of the collections of `[TTKN15]` the most unequal has four fifths of the clicks on 0.7%
+/// The possible shapes a. Of the collections of `[TTKN15]` the most unequal has four fifths of the clicks on 0.7%
 /// of the pages, as gamma distributed means of shape 0.006 have; an encyclopedia half of them on a tenth,
 /// as of shape 0.26.
 const SHAPES: [f64; 3] = [0.5, 0.05, 0.005];
 
-/// No shape becomes less probable than e to this: what one page of very many clicks says can be unlearnt.
+/// Lowest ln probability of a shape, so that one page with very many clicks can be unlearnt.
 const LEAST_LN: f64 = -10.0;
 
 /// Probabilities of shapes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Skew {
+pub(super) struct Skew {
     /// Logarithms, the highest zero.
     ln: [f64; SHAPES.len()],
 }
@@ -30,8 +30,8 @@ impl Default for Skew {
 }
 
 impl Skew {
-    /// The shape that gives clicks the variance that they have by what is believed: m(1 + m·E\[1/a\]).
-    pub fn shape(&self) -> f64 {
+    /// The shape with the variance of the posterior mixture, m(1 + m·E\[1/a\]).
+    pub(super) fn shape(&self) -> f64 {
         let (mut all, mut inverse) = (0.0, 0.0);
         for (ln, shape) in self.ln.iter().zip(SHAPES) {
             all += ln.exp();
@@ -40,8 +40,8 @@ impl Skew {
         all / inverse
     }
 
-    /// A page had so many clicks where others were expected. Both are positive numbers, or no clicks.
-    pub fn learn(&mut self, expected: f64, clicks: f64) {
+    /// Learns from a page that had `clicks` ≥ 0 where `expected` > 0 were expected.
+    pub(super) fn learn(&mut self, expected: f64, clicks: f64) {
         for (ln, shape) in self.ln.iter_mut().zip(SHAPES) {
             *ln += ln_mass(expected, shape, clicks);
         }
@@ -50,7 +50,7 @@ impl Skew {
     }
 }
 
-/// ln of the chance of so many clicks, but for a term that is the same for every shape.
+/// ln of the probability of `clicks`, up to a term that is the same for every shape.
 fn ln_mass(expected: f64, shape: f64, clicks: f64) -> f64 {
     let many = if clicks > 0.0 { ln_gamma(clicks + shape) - ln_gamma(shape) } else { 0.0 };
     many - shape * (expected / shape).ln_1p() - clicks * (shape + expected).ln()

@@ -24,11 +24,11 @@ use tidewatch_math::special::g_inv;
 pub struct Source {
     /// New pages a second, λ.
     pub arrivals: f64,
-    /// The part of them that would not be found elsewhere as soon, κ ≤ 1.
+    /// The share of them that no other source shows as soon, κ ≤ 1.
     pub credit: f64,
     /// Mean clicks of a page fetched at birth, P.
     pub profit: f64,
-    /// How fast they are lost, μ, per second.
+    /// The rate per second at which they are lost, μ.
     pub decay: f64,
     /// Standard deviation of ln v.
     pub spread: f64,
@@ -37,7 +37,7 @@ pub struct Source {
 /// Nodes and weights for a standard normal variable, exact for polynomials up to degree five.
 const NORMAL_3: [(f64, f64); 3] =
     [(-1.732_050_807_568_877_2, 1.0 / 6.0), (0.0, 2.0 / 3.0), (1.732_050_807_568_877_2, 1.0 / 6.0)];
-/// Waits are found to this: far finer than what is known of a source.
+/// Relative precision of waits: far finer than the beliefs.
 const WAIT_WIDTH: f64 = 1e-9;
 
 impl Source {

@@ -40,8 +40,8 @@ impl Staling {
         (self.age_at(worth) - added).max(0.0)
     }
 
-    /// The age, which hints add to, at which a fetch is worth so much; without hints the time since
-    /// the last.
+    /// The age, to which hints add, at which a fetch is worth `worth`; without hints the time since the
+    /// last fetch.
     fn age_at(&self, worth: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.elapsed_at(worth),
@@ -49,7 +49,7 @@ impl Staling {
         }
     }
 
-    /// What hints say, where there are any.
+    /// The hints, if there are any.
     const fn hints(&self) -> Option<Signalled> {
         match self {
             Staling::Whole(_) => None,
@@ -80,7 +80,7 @@ impl Staling {
         }
     }
 
-    /// Expected staleness so long after a fetch.
+    /// Expected staleness `elapsed` seconds after a fetch.
     pub fn stale(&self, elapsed: f64) -> f64 {
         match self {
             Staling::Whole(curve) => curve.stale(elapsed),
@@ -88,8 +88,8 @@ impl Staling {
         }
     }
 
-    /// Expected staleness, averaged over time, where it is fetched whenever that is worth so much; of
-    /// pages never fetched again the limit.
+    /// Mean staleness over time if the copy is fetched whenever that is worth `worth`; the limit if it is
+    /// never fetched again.
     pub fn stale_mean_at(&self, worth: f64) -> f64 {
         let age = self.age_at(worth);
         match self {
@@ -100,25 +100,25 @@ impl Staling {
     }
 }
 
-/// A copy that is wanted less than once in a century is wanted at most as often as a bound says: how
-/// much less matters to nobody.
+/// A copy that is due less than once in a century has a bound for its demand: the exact figure does not
+/// matter.
 const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
 
-/// What fetches of one item are worth, whatever it is.
+/// The value of fetches of one item, by kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A copy that goes stale, with the clicks a second that it disappoints while it is.
+    /// A copy that goes stale, and then disappoints its clicks.
     Refresh {
         /// Clicks a second.
         weight: f64,
-        /// The part of it that is wrong while it is stale: 1 where that is all or said by `staling`.
+        /// The part of it that a change makes wrong; 1 if unknown.
         size: f64,
         /// How it goes stale.
         staling: Staling,
     },
     /// A page watched for new links.
     Source(Source),
-    /// A page never fetched: clicks if fetched at birth, and how fast they are lost.
+    /// A page never fetched, whose clicks are lost while it waits.
     Once {
         /// Clicks.
         clicks: f64,
@@ -128,7 +128,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// V: clicks that a fetch brings so long after the last, or after birth where there was none.
+    /// V: clicks that a fetch brings `elapsed` seconds after the last, or after birth if there was none.
     pub fn worth(&self, elapsed: f64, price: f64) -> f64 {
         match self {
             Value::Refresh { weight, size, staling } => weight * size * staling.worth(elapsed),
@@ -137,8 +137,8 @@ impl Value {
         }
     }
 
-    /// The time after which a fetch is worth the price; infinite where it never is. What is fetched
-    /// once is due at once or never.
+    /// Seconds after which a fetch is worth the price; infinite if it never is. A page never fetched is due
+    /// at once or never.
     pub fn wait(&self, price: f64) -> f64 {
         match self {
             Value::Refresh { weight, size, .. } if weight * size <= 0.0 => f64::INFINITY,
@@ -149,8 +149,8 @@ impl Value {
         }
     }
 
-    /// A time before which a fetch is not worth the price, cheaply: for copies D is concave and at most
-    /// one, so that U(τ) ≤ τ/2 and U(τ) ≤ D′(0)τ²/2.
+    /// A cheap lower bound of [`Value::wait`]: for copies D is concave and at most one, so that U(τ) ≤ τ/2
+    /// and U(τ) ≤ D′(0)τ²/2.
     pub fn not_before(&self, price: f64) -> f64 {
         match self {
             Value::Refresh { weight, size, staling } if weight * size > 0.0 => {
@@ -165,8 +165,8 @@ impl Value {
         }
     }
 
-    /// Fetches a second at a price in the long run, those of the pages that a source reveals included.
-    /// A hint that has come makes one fetch due and says nothing of the next.
+    /// Fetches per second at a price in the long run, including the pages that a source reveals. A pending
+    /// hint makes one fetch due and says nothing about later ones, so it does not count.
     pub fn demand(&self, price: f64) -> f64 {
         match self {
             Value::Once { .. } => 0.0,

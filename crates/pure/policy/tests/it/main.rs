@@ -4,4 +4,6 @@
 
 mod odd;
 mod price;
+mod robust;
+mod streams;
 mod web;

@@ -15,7 +15,7 @@ pub struct Examples {
 }
 
 impl Examples {
-    /// None yet, of so many features.
+    /// No examples yet, of `width` features.
     pub fn new(width: usize) -> Self {
         Examples { width, ..Examples::default() }
     }
@@ -42,7 +42,7 @@ impl Examples {
         &self.features[i * self.width..(i + 1) * self.width]
     }
 
-    /// What became known of it.
+    /// The target of one.
     pub fn target(&self, i: usize) -> f64 {
         self.targets[i]
     }

@@ -20,7 +20,7 @@ pub struct OnLine {
 }
 
 impl OnLine {
-    /// Knows nothing of so many features.
+    /// An untrained regression on `width` features.
     pub fn new(width: usize) -> Self {
         OnLine {
             // The last weight is the constant's.

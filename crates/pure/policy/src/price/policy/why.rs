@@ -1,18 +1,17 @@
-//! Why this page now, or why not?
+//! Answers: why a page is due or not, what another budget would bring, and the budget at each price.
 
 use tidewatch_core::{FetchKind, PageId, Span, Time};
 
-use super::clearing::clear_to;
-use super::market::demand;
-use super::news::NO_SOURCE;
-use super::place::Place;
-use super::plan::{LEAST, SOLVED, STOCK, worked_off};
-use super::policy::Price;
-use super::value::Value;
+use super::Price;
 use crate::DemandCurve;
 use crate::explanation::{Belief, Due, Explanation, History, Lever, Merit, WhatIf};
+use crate::price::clearing::clear_to;
+use crate::price::demand::demand;
+use crate::price::market::{LEAST, SOLVED, STOCK, worked_off};
+use crate::price::queues::Place;
+use crate::price::value::Value;
 
-/// For so long another budget is tried out.
+/// The time over which another budget is tried out.
 const AHEAD: Span = Span::WEEK;
 
 const RULE: &str = "a page is fetched when a fetch brings as many clicks as the price";
@@ -20,28 +19,29 @@ const RULE: &str = "a page is fetched when a fetch brings as many clicks as the 
 impl Price {
     /// What decides about `page` at `now`; `None` if it is unknown.
     pub(super) fn explain(&self, page: PageId, now: Time) -> Option<Explanation> {
-        if page.index() >= self.copies.len() {
+        if !self.pages.is_known(page) {
             return None;
         }
-        let copy = self.copies.page(page);
-        let (value, since, kind) = match (copy.last(), copy.source) {
-            (Some(last), NO_SOURCE) => (self.copies.value(page), last, FetchKind::Refresh),
-            (Some(last), _) => (self.value(page, now), last, FetchKind::Source),
+        let copy = self.pages.copy(page);
+        let (value, since, kind) = match (copy.last(), copy.source()) {
+            (Some(last), None) => (self.pages.learnt_value(page), last, FetchKind::Refresh),
+            (Some(last), Some(_)) => (self.pages.value(page, now), last, FetchKind::Source),
             (None, _) => {
                 let unknown = (Value::Once { clicks: 0.0, decay: 0.0 }, now);
-                let (value, since) = self.once_value(page, now).unwrap_or(unknown);
-                let is_news = self.news.is_on_source(page);
+                let (value, since) = self.pages.first_value(page, now).unwrap_or(unknown);
+                let is_news = self.pages.is_news(page);
                 (value, since, if is_news { FetchKind::New } else { FetchKind::Frontier })
             }
         };
-        let host_price = self.host_price(copy.host);
-        let due = match self.places[page.index()] {
+        let host_price = self.market.host_price(copy.host());
+        let due = match self.queues.place(page) {
             Place::Due(at) if copy.last().is_none() || copy.is_gone() => Some(at),
             _ if copy.is_gone() => None,
-            _ => self.due_time(page, since, value.wait(host_price)),
+            _ => self.pages.due(page, since, value.wait(host_price)),
         };
-        let worth = value.worth(self.copies.waited(page, since, now), host_price);
+        let worth = value.worth(self.pages.waited(page, since, now), host_price);
         let (changes, visits) = copy.history();
+        let merit = Merit::Clicks { worth, price: self.price(), host_price };
         Some(Explanation {
             kind: Some(kind),
             since: Some(since),
@@ -50,12 +50,7 @@ impl Price {
             sooner: levers(kind),
             belief: self.belief(&value, page, now.since(since).seconds()),
             history: Some(History { changes: changes.into(), visits: visits.into() }),
-            ..Explanation::new(
-                page,
-                RULE,
-                Merit::Clicks { worth, price: self.price(), host_price },
-                due.map_or(Due::Never, Due::At),
-            )
+            ..Explanation::new(page, RULE, merit, due.map_or(Due::Never, Due::At))
         })
     }
 
@@ -76,44 +71,58 @@ impl Price {
             Value::Once { clicks, decay } => Belief::Unfetched {
                 clicks: *clicks,
                 decay_per_s: *decay,
-                shown_by: self.news.shown_by(page),
+                shown_by: self.pages.shown_by(page),
             },
         }
     }
 
-    /// The budget this crawl would spend at each price. What waits for a first fetch is worked off in
-    /// [`STOCK`], as when the market is solved, so that a shard with the budget it asks for at a price
-    /// solves for that price. Sources never visited are wanted at any price.
+    /// The budget this crawl would spend at each price. Pages that wait for a first fetch are worked off
+    /// in [`STOCK`], as when the market is solved, so that a shard with the budget it asks for at a
+    /// price solves for that price. Sources never visited are wanted at any price.
     pub(super) fn demand_curve(&self) -> DemandCurve {
-        let (sources, (copies, scale)) = (self.source_values(), self.copy_values());
-        let stock = self.stock(|_| true, |page| self.offered_worth(page));
-        let wanted = |price: f64| {
-            demand(&sources, price)
-                + scale * demand(&copies, price)
-                + worked_off(&stock, price, STOCK)
-        };
+        let sources = self.pages.source_values(self.now);
+        let (copies, scale) = self.pages.copy_values(self.now);
+        let stock = self.stock(|_| true, |page| self.pages.offered_worth(page, self.now));
         let probes = self.settings.probes();
-        DemandCurve::new(|price| wanted(price) / (1.0 - probes))
+        DemandCurve::new(|price| {
+            let wanted = demand(&sources, price)
+                + scale * demand(&copies, price)
+                + worked_off(&stock, price, STOCK);
+            wanted / (1.0 - probes)
+        })
     }
 
-    /// What another budget would bring. Where all that is worth the price cannot be afforded, as of
-    /// many prospects of which the same is expected, a part of it is.
+    /// What another budget would bring. If not all that is worth the price can be afforded, as of many
+    /// prospects with the same expectation, a part of it is.
     pub(super) fn foresee(&self, budget: f64) -> WhatIf {
-        let market = Market::of(self);
+        let offers = self.offers();
         let probes = budget * self.settings.probes();
         let rest = budget - probes;
-        let wanted = |price: f64| market.wanted(price);
+        let wanted = |price: f64| offers.wanted(price);
         let price = clear_to(SOLVED, wanted, rest, self.price()).max(LEAST);
         let below = price * (1.0 - 2.0 * SOLVED);
         let (all, more) = (wanted(price), wanted(below));
         let part = if more > all { ((rest - all) / (more - all)).clamp(0.0, 1.0) } else { 0.0 };
-        let [some, most] = [price, below].map(|price| market.at(price));
+        let [some, most] = [price, below].map(|price| offers.at(price));
         let between = |a: f64, b: f64| a + part * (b - a);
         let mut fetches: [f64; 4] =
             std::array::from_fn(|kind| between(some.fetches[kind], most.fetches[kind]));
         fetches[0] += probes;
         let freshness = some.freshness.zip(most.freshness).map(|(a, b)| between(a, b));
         WhatIf { budget, price, fetches, freshness, profit: between(some.profit, most.profit) }
+    }
+
+    /// All that a budget could be spent on.
+    fn offers(&self) -> Offers {
+        let stock = |is_news: bool| {
+            let of = |page| self.pages.is_news(page) == is_news;
+            self.stock(of, |page| self.pages.first_worth(page, self.now))
+        };
+        Offers {
+            sources: self.pages.source_values(self.now),
+            copies: self.pages.copy_values(self.now),
+            stocks: [true, false].map(stock),
+        }
     }
 }
 
@@ -127,11 +136,11 @@ fn levers(kind: FetchKind) -> &'static [Lever] {
 }
 
 /// All that a budget could be spent on.
-struct Market {
+struct Offers {
     sources: Vec<Value>,
-    /// Copies, each of which stands for so many.
+    /// Values of copies, and how many copies each stands for.
     copies: (Vec<Value>, f64),
-    /// Worths of pages never fetched, in order: those that a source showed, and the others.
+    /// Ascending worths of pages never fetched: those that a source showed, and the others.
     stocks: [Vec<f64>; 2],
 }
 
@@ -142,20 +151,8 @@ struct Brought {
     profit: f64,
 }
 
-impl Market {
-    fn of(price: &Price) -> Self {
-        let stock = |is_news: bool| {
-            let of = |page| price.news.is_on_source(page) == is_news;
-            price.stock(of, |page| price.once_worth(page))
-        };
-        Market {
-            sources: price.source_values(),
-            copies: price.copy_values(),
-            stocks: [true, false].map(stock),
-        }
-    }
-
-    /// Fetches a second that are worth a price.
+impl Offers {
+    /// Fetches per second that are worth a price.
     fn wanted(&self, price: f64) -> f64 {
         let (copies, scale) = &self.copies;
         let stocks = self.stocks.iter().map(|stock| worked_off(stock, price, AHEAD));

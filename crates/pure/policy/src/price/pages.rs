@@ -1,0 +1,235 @@
+//! Every page the policy knows, and what a fetch of it is worth.
+//!
+//! A page that has been fetched is a copy or a source ([`Copies`], [`News`]); one that has not is news or
+//! a prospect ([`News`]). Values that are told instead of learnt take precedence.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{Content, Discovery, Interest, PageId, PageKey, Time};
+
+use super::copies::Copies;
+use super::copy::Copy;
+use super::news::{News, Shows};
+use super::settings::Settings;
+use super::value::Value;
+
+/// Copies whose values stand for all when the market is solved: the price then differs from that of all
+/// copies by less than a per cent.
+const SAMPLE: usize = 1 << 11;
+
+/// What is known of all pages.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Pages {
+    copies: Copies,
+    news: News,
+    /// Pages of sources, by source number.
+    sources: Vec<PageId>,
+    /// Pages fetched at least once, in the order of their first fetch.
+    held: Vec<PageId>,
+    /// Values told by page key, and by page once it is discovered.
+    #[serde(skip)]
+    truth: FxHashMap<PageKey, Value>,
+    #[serde(skip)]
+    told: FxHashMap<PageId, Value>,
+}
+
+impl Pages {
+    pub(super) fn new(settings: &Settings, truth: FxHashMap<PageKey, Value>) -> Self {
+        Pages {
+            copies: Copies::new(settings.parts.rhythm, settings.logs_all),
+            news: News::new(settings.parts, settings.logs_all),
+            sources: Vec::new(),
+            held: Vec::new(),
+            truth,
+            told: FxHashMap::default(),
+        }
+    }
+
+    /// Whether some values are told instead of learnt.
+    pub(super) fn is_told(&self) -> bool {
+        !self.truth.is_empty()
+    }
+
+    pub(super) fn is_known(&self, page: PageId) -> bool {
+        page.index() < self.copies.len()
+    }
+
+    pub(super) fn all(&self) -> std::ops::Range<u32> {
+        0..self.copies.len() as u32
+    }
+
+    /// The state of a page.
+    pub(super) fn copy(&self, page: PageId) -> &Copy {
+        self.copies.page(page)
+    }
+
+    pub(super) fn held(&self) -> &[PageId] {
+        &self.held
+    }
+
+    pub(super) fn sources(&self) -> &[PageId] {
+        &self.sources
+    }
+
+    /// Adds a page that was discovered. Returns whether a source revealed it.
+    pub(super) fn discover(&mut self, found: &Discovery<'_>) -> bool {
+        debug_assert_eq!(found.page.index(), self.copies.len());
+        let source = found.is_source.then(|| {
+            self.sources.push(found.page);
+            self.news.add_source(found.host)
+        });
+        self.copies.add(found.host, found.url, found.weight, source, found.at);
+        self.told.extend(self.truth.get(&found.key).map(|value| (found.page, *value)));
+        let via = found.via.filter(|via| self.is_known(*via));
+        let shown_on = via.and_then(|via| self.copy(via).source());
+        if !found.is_held && !found.is_source {
+            self.news.found(found.page, found.host, found.url, shown_on, found.at);
+        }
+        shown_on.is_some()
+    }
+
+    pub(super) fn gone(&mut self, page: PageId) {
+        self.copies.gone(page);
+    }
+
+    pub(super) fn failed(&mut self, page: PageId) {
+        self.copies.failed(page);
+    }
+
+    /// A fetch brought `content`. Returns the waiting pages whose worth its links may have changed.
+    pub(super) fn fetched(&mut self, page: PageId, at: Time, content: &Content<'_>) -> Vec<PageId> {
+        let is_first = self.copy(page).last().is_none();
+        self.copies.fetched(page, at, content);
+        if is_first {
+            self.held.push(page);
+            self.news.fetched(page, at);
+        }
+        let source = self.copy(page).source();
+        let shows = Shows { source, clicks: self.copies.weight(page), is_first };
+        self.news.showed(shows, at, content.links, content.anchors)
+    }
+
+    pub(super) fn take_log(&mut self, rows: &[Interest], now: Time) {
+        self.copies.take_log(rows, now);
+        self.news.take_log(rows, now, self.copies.unit());
+    }
+
+    pub(super) fn hinted(&mut self, page: PageId, kind: &str) {
+        self.copies.hinted(page, kind);
+    }
+
+    /// Learns from the pages whose time is over, and refits the priors of change rates.
+    pub(super) fn learn(&mut self, now: Time) {
+        for (page, factor) in self.news.let_go(now) {
+            self.copies.keep_factor(page, factor);
+        }
+        self.copies.repool();
+    }
+
+    /// The value of further fetches of a page that has been fetched.
+    pub(super) fn value(&self, page: PageId, now: Time) -> Value {
+        if let Some(told) = self.told.get(&page) {
+            return *told;
+        }
+        match self.copy(page).source() {
+            None => self.copies.value(page),
+            Some(source) => Value::Source(self.news.source(source, now)),
+        }
+    }
+
+    /// The value of refreshing a copy as it is learnt, whatever was told.
+    pub(super) fn learnt_value(&self, page: PageId) -> Value {
+        self.copies.value(page)
+    }
+
+    /// The value of a page never fetched, and since when it loses clicks; `None` without evidence.
+    pub(super) fn first_value(&self, page: PageId, now: Time) -> Option<(Value, Time)> {
+        self.news.value(page).or_else(|| {
+            let factor = self.copy(page).kept_factor()?;
+            let clicks = factor * self.news.prospect(self.copy(page).host());
+            Some((Value::Once { clicks, decay: 0.0 }, now))
+        })
+    }
+
+    /// Clicks that a first fetch brings now; `None` without evidence.
+    pub(super) fn first_worth(&self, page: PageId, now: Time) -> Option<f64> {
+        let (value, since) = self.first_value(page, now)?;
+        Some(value.worth(now.since(since).seconds(), 0.0))
+    }
+
+    /// The same, but `f64::MAX` for a source, of which nothing is known before its first visit.
+    pub(super) fn offered_worth(&self, page: PageId, now: Time) -> Option<f64> {
+        let is_source = self.copy(page).source().is_some();
+        self.first_worth(page, now).or(is_source.then_some(f64::MAX))
+    }
+
+    /// Whether a page that has no place in a queue should have one: the target of a redirect that was
+    /// met while its source was being visited, which did not link to it.
+    pub(super) fn is_stray(&self, page: PageId, now: Time) -> bool {
+        let copy = self.copy(page);
+        copy.last().is_none() && !copy.is_gone() && self.first_worth(page, now).is_some()
+    }
+
+    /// Seconds that a page has waited since `from`, by the rhythm of its host.
+    pub(super) fn waited(&self, page: PageId, from: Time, now: Time) -> f64 {
+        self.copies.waited(page, from, now)
+    }
+
+    /// Seconds since a page never fetched was found.
+    pub(super) fn waited_unfetched(&self, page: PageId, now: Time) -> f64 {
+        self.news.waited(page, now)
+    }
+
+    /// When a page is due that waits for `wait` seconds after `from`; `None` if never. Every failure
+    /// in a row doubles the wait.
+    pub(super) fn due(&self, page: PageId, from: Time, wait: f64) -> Option<Time> {
+        self.copies.due(page, from, self.backed_off(page, wait))
+    }
+
+    /// A lower bound of [`Pages::due`] that is cheap to find if it is days away.
+    pub(super) fn due_at_least(
+        &self,
+        page: PageId,
+        from: Time,
+        wait: f64,
+        now: Time,
+    ) -> Option<Time> {
+        self.copies.due_at_least(page, from, self.backed_off(page, wait), now)
+    }
+
+    /// `wait`, doubled for every failure in a row.
+    pub(super) fn backed_off(&self, page: PageId, wait: f64) -> f64 {
+        wait * f64::from(1u32 << self.copy(page).failures())
+    }
+
+    /// Values of the sources that can be visited.
+    pub(super) fn source_values(&self, now: Time) -> Vec<Value> {
+        let is_live = |page: &&PageId| self.copy(**page).is_held();
+        self.sources.iter().filter(is_live).map(|&page| self.value(page, now)).collect()
+    }
+
+    /// Values of a sample of the copies, and how many copies each stands for.
+    pub(super) fn copy_values(&self, now: Time) -> (Vec<Value>, f64) {
+        let is_copy = |page: &&PageId| {
+            let copy = self.copy(**page);
+            copy.source().is_none() && !copy.is_gone()
+        };
+        let all: Vec<PageId> = self.held.iter().filter(is_copy).copied().collect();
+        let step = all.len().div_ceil(SAMPLE).max(1);
+        // Another part of them each time.
+        let some = all.iter().skip(now.seconds() as usize % step).step_by(step);
+        let values: Vec<Value> = some.map(|&page| self.value(page, now)).collect();
+        let scale = all.len() as f64 / values.len().max(1) as f64;
+        (values, scale)
+    }
+
+    /// Whether a source revealed a page that waits for its first fetch.
+    pub(super) fn is_news(&self, page: PageId) -> bool {
+        self.news.is_on_source(page)
+    }
+
+    /// How many pages link to one that waits for its first fetch.
+    pub(super) fn shown_by(&self, page: PageId) -> Option<u16> {
+        self.news.shown_by(page)
+    }
+}

@@ -1,0 +1,116 @@
+//! Solving the market, and the *sweep*: finding every due time anew when the price has fallen so far
+//! that what waits would come late.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use tidewatch_core::{HostId, PageId, Time};
+
+use super::Price;
+use crate::price::market::Wanted;
+use crate::price::queues::Place;
+
+impl Price {
+    /// Solves the market, and brings the queues up to date.
+    pub(super) fn solve(&mut self, now: Time) {
+        self.market.begin(now, self.settings.solve_every, self.pages.held().len());
+        self.pages.learn(now);
+        let stock = self.stock(|_| true, |page| self.pages.first_worth(page, now));
+        let wanted = Wanted { sources: self.pages.source_values(now), stock };
+        self.market.solve(now, &wanted, || self.pages.copy_values(now));
+        self.price_hosts(now);
+        if !self.sweep_if_due() {
+            self.market.rescheduled();
+            for at in 0..self.pages.sources().len() {
+                self.reschedule(self.pages.sources()[at]);
+            }
+            self.promote();
+        }
+    }
+
+    /// Worths of the pages that wait for a first fetch, ascending: of those that `of` selects.
+    pub(super) fn stock(
+        &self,
+        of: impl Fn(PageId) -> bool + Sync,
+        worth: impl Fn(PageId) -> Option<f64> + Sync + Send,
+    ) -> Vec<f64> {
+        let pages = self.pages.all().into_par_iter().map(PageId);
+        let waiting = pages.filter(|page| self.queues.is_unfetched(*page) && of(*page));
+        let mut worths: Vec<f64> = waiting.filter_map(worth).collect();
+        worths.par_sort_unstable_by(f64::total_cmp);
+        worths
+    }
+
+    /// Finds the prices of hosts that allow less than is worth a fetch there.
+    fn price_hosts(&mut self, now: Time) {
+        let crowded = self.market.crowded_hosts(now);
+        if crowded.is_empty() {
+            return;
+        }
+        let nothing = || Wanted { sources: Vec::new(), stock: Vec::new() };
+        let mut items: FxHashMap<HostId, Wanted> =
+            crowded.iter().map(|(host, _)| (*host, nothing())).collect();
+        for page in self.pages.all().map(PageId) {
+            let copy = self.pages.copy(page);
+            let Some(wanted) = items.get_mut(&copy.host()).filter(|_| !copy.is_gone()) else {
+                continue;
+            };
+            if copy.last().is_some() {
+                wanted.sources.push(self.pages.value(page, now));
+            } else if self.queues.is_unfetched(page) {
+                wanted.stock.extend(self.pages.first_worth(page, now));
+            }
+        }
+        for (host, allowed) in crowded {
+            let Some(wanted) = items.get_mut(&host) else { continue };
+            wanted.stock.sort_unstable_by(f64::total_cmp);
+            self.market.price_host(host, allowed, wanted);
+        }
+    }
+
+    /// Sweeps if the price has fallen far, or most entries of the queues are outdated. Returns whether
+    /// it did.
+    pub(super) fn sweep_if_due(&mut self) -> bool {
+        let is_due = self.queues.is_crowded(self.pages.held().len()) || self.market.is_sweep_due();
+        if is_due {
+            self.sweep();
+        }
+        is_due
+    }
+
+    /// Finds every due time anew.
+    fn sweep(&mut self) {
+        self.market.swept();
+        self.queues.clear_due();
+        for at in 0..self.pages.held().len() {
+            self.reschedule(self.pages.held()[at]);
+        }
+        self.queues.clear_unfetched();
+        for page in self.pages.all().map(PageId) {
+            let copy = self.pages.copy(page);
+            match self.queues.place(page) {
+                Place::Dear | Place::Cheap => self.offer(page),
+                Place::Nowhere if self.pages.is_stray(page, self.now) => self.offer(page),
+                Place::Due(at) if copy.last().is_none() => {
+                    self.queues.put_back(page, copy.host(), at);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Offers again the pages that have become worth the price, and the strays.
+    fn promote(&mut self) {
+        let is_dear = |page: PageId| {
+            let price = self.market.host_price(self.pages.copy(page).host());
+            self.pages.first_worth(page, self.now).is_some_and(|worth| worth >= price)
+        };
+        let pages = self.pages.all().into_par_iter().map(PageId);
+        let moves = |page: &PageId| match self.queues.place(*page) {
+            Place::Cheap => is_dear(*page),
+            Place::Nowhere => self.pages.is_stray(*page, self.now),
+            _ => false,
+        };
+        let moving: Vec<PageId> = pages.filter(moves).collect();
+        moving.into_iter().for_each(|page| self.offer(page));
+    }
+}
