@@ -1,7 +1,7 @@
 //! Drawings: pure functions from data to SVG.
 //!
-//! A drawing is made for a [`Size`] and not scaled far from it, so that its text keeps the size of
-//! the text around it. Colours come from the custom properties of [`crate::stylesheet`].
+//! A drawing is made for a [`Size`] and hardly scaled, so that its text keeps the size of the text
+//! around it. Colours come from the custom properties of [`crate::stylesheet`].
 
 mod axis;
 mod bars;
@@ -29,12 +29,12 @@ use crate::Table;
 /// Most rows in the data table under a drawing.
 const MOST_DATA_ROWS: usize = 400;
 
-/// For which screen a drawing is made, in CSS pixels.
+/// Size of a drawing, in CSS pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size {
     /// Width of the drawing.
     pub width: f64,
-    /// Height of the plotting area of charts whose height does not follow from their data.
+    /// Height of the plot, unless it follows from the data.
     pub plot_height: f64,
 }
 
@@ -57,7 +57,7 @@ pub enum Graphic {
 }
 
 impl Graphic {
-    /// The title, also the drawing's name for a screen reader.
+    /// The title, also for screen readers.
     pub fn title(&self) -> &str {
         match self {
             Self::Chart(chart) => &chart.title,
@@ -66,7 +66,7 @@ impl Graphic {
         }
     }
 
-    /// What the reader should see in it.
+    /// The caption.
     pub fn caption(&self) -> Option<&str> {
         match self {
             Self::Chart(chart) => chart.caption.as_deref(),
@@ -75,7 +75,7 @@ impl Graphic {
         }
     }
 
-    /// The drawing, to stand in a page that has [`crate::stylesheet`].
+    /// The drawing, for a page with [`crate::stylesheet`].
     pub fn to_svg(&self, size: Size) -> String {
         match self {
             Self::Chart(chart) => chart.to_svg(size),
@@ -84,7 +84,7 @@ impl Graphic {
         }
     }
 
-    /// What the drawing leaves out, as sentences.
+    /// Notes on omitted data.
     pub fn notes(&self) -> Vec<String> {
         match self {
             Self::Chart(chart) => chart.notes(),
@@ -93,7 +93,7 @@ impl Graphic {
         }
     }
 
-    /// The data behind the drawing; long data is sampled evenly and the caption says so.
+    /// The data as a table; long data is sampled evenly, with a note in the caption.
     pub fn data_table(&self) -> Table {
         match self {
             Self::Chart(chart) => chart.data_table(),

@@ -1,11 +1,11 @@
-//! The colours, in one place for both themes, and the measure that keeps them readable.
+//! Colours of both themes.
 //!
 //! Series colours differ in lightness as well as in hue, so that they stay apart for readers with
 //! red–green colour blindness and in a grey print; dashes and marker shapes repeat the difference.
 
 use std::fmt::Write as _;
 
-/// How many series have a colour of their own; later ones start over.
+/// Number of series colours; further series reuse them.
 pub(crate) const SERIES_COLOURS: usize = 8;
 
 /// Colours of one theme, as `#rrggbb`.

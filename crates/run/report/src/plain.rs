@@ -1,11 +1,10 @@
-//! A report for a terminal: the same words and tables, without the drawings.
+//! Reports as text for a terminal, without drawings.
 
 use crate::report::{Block, Report, Section};
 use crate::text::clean;
 
 impl Report {
-    /// The report as text of at most `width` columns where that is possible. Charts are left
-    /// out: their figures are in the HTML.
+    /// The report as text of at most `width` columns where possible, without charts.
     pub fn to_text(&self, width: usize) -> String {
         let mut out = format!("{}\n", clean(&self.title));
         if let Some(lead) = &self.lead {

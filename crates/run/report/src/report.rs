@@ -1,4 +1,4 @@
-//! A report: what a person reads after an experiment, top to bottom.
+//! Reports: sections of text, tables and drawings.
 
 use crate::{Graphic, Table};
 
@@ -7,7 +7,7 @@ use crate::{Graphic, Table};
 pub enum Block {
     /// Prose.
     Paragraph(String),
-    /// A remark in small type: how something was measured, what to be careful about.
+    /// A remark in small type, for example how something was measured.
     Note(String),
     /// A table.
     Table(Table),
@@ -15,7 +15,7 @@ pub enum Block {
     Graphic(Box<Graphic>),
 }
 
-/// A heading and what stands under it.
+/// A heading and its blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     pub(crate) title: String,
@@ -70,12 +70,12 @@ impl Report {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// What was found, in a sentence or two under the title.
+    /// A summary under the title.
     pub fn lead(self, text: impl Into<String>) -> Self {
         Self { lead: Some(text.into()), ..self }
     }
 
-    /// Adds what the results depend on: trace, seed, budget.
+    /// Adds a parameter of the results: trace, seed, budget.
     pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.facts.push((name.into(), value.into()));
         self

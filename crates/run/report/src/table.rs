@@ -17,7 +17,7 @@ enum Align {
     Right,
 }
 
-/// Which value of a column is the best, if any.
+/// The best value of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Best {
     None,
@@ -128,7 +128,7 @@ impl Cell {
         }
     }
 
-    /// The number as shown, without its uncertainty: two cells that read the same tie.
+    /// The number as shown, without its uncertainty: equal texts tie.
     fn shown_value(&self) -> String {
         match self.content {
             Content::PlusMinus { value, decimals, .. } => number::fixed(value, decimals),

@@ -1,14 +1,14 @@
-//! Putting a report into a file so that a reader never sees half of one.
+//! Writes a report to a file atomically.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::Report;
 
-/// A report could not be put into its file.
+/// Errors of writing a report.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The folder cannot hold a new file.
+    /// No file can be created in the folder.
     #[error(
         "could not create a file for the report in the folder {}: {source}; check that the folder exists and may be written to",
         folder.display()
@@ -16,18 +16,18 @@ pub enum WriteError {
     Create {
         /// The folder of the report.
         folder: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// The bytes or the final rename did not go through; the old file, if any, is untouched.
+    /// Writing or renaming failed; an old file is untouched.
     #[error(
         "could not write the report to {}: {source}; check the free space and that no folder has this name",
         path.display()
     )]
     Write {
-        /// The file asked for.
+        /// The target file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -49,7 +49,7 @@ pub fn write_report(path: impl AsRef<Path>, report: &Report) -> Result<(), Write
     Ok(())
 }
 
-/// A temporary file that, once renamed, others may read as any file a program writes.
+/// A temporary file with the usual permissions of new files.
 fn create(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".report-").suffix(".html");

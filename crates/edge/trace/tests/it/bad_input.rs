@@ -30,7 +30,7 @@ fn assert_page_refused(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn files_that_are_no_tables() {
+fn files_without_a_table_are_refused() {
     assert_refused(&[
         ("clicks.csv", "", "clicks.csv: the file is empty; its first line must be page,at,count"),
         (
@@ -82,7 +82,7 @@ fn files_that_are_no_tables() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn non_utf8_files_are_refused() {
     assert_eq!(
         refusal("clicks.csv", b"page,at,count\n7,30,\xff1\n"),
         "clicks.csv, line 2, column 'count': '\u{fffd}1' is not UTF-8; save the file as UTF-8"
@@ -100,7 +100,7 @@ fn bytes_that_are_no_text() {
 }
 
 #[test]
-fn pages_that_cannot_be() {
+fn invalid_pages_are_refused() {
     assert_page_refused(&[
         (
             "x,u,h,0,,0",
@@ -170,7 +170,7 @@ fn pages_that_cannot_be() {
 }
 
 #[test]
-fn hosts_that_cannot_be() {
+fn invalid_hosts_are_refused() {
     let rate = "write fetches per second above 0, or leave the cell empty for no limit";
     for bad in ["0", "-1", "NaN", "inf", "fast"] {
         assert_eq!(
@@ -194,7 +194,7 @@ fn hosts_that_cannot_be() {
 }
 
 #[test]
-fn links_that_cannot_be() {
+fn invalid_links_are_refused() {
     assert_refused(&[
         (
             "links.csv",
@@ -236,7 +236,7 @@ fn links_that_cannot_be() {
 }
 
 #[test]
-fn events_that_cannot_be() {
+fn invalid_events_are_refused() {
     assert_refused(&[
         (
             "clicks.csv",
@@ -295,7 +295,7 @@ fn events_that_cannot_be() {
 }
 
 #[test]
-fn versions_that_cannot_be() {
+fn invalid_versions_are_refused() {
     let header = "page,at,added,removed\n";
     let cases = [
         (
@@ -343,7 +343,7 @@ fn versions_that_cannot_be() {
 }
 
 #[test]
-fn manifests_that_cannot_be() {
+fn invalid_manifests_are_refused() {
     let length = "is not a duration; write seconds, like 86400 or 12.5";
     let moment = "is not a date and time; write it like 2024-05-01T00:00:00Z";
     let cases = [
@@ -384,7 +384,7 @@ fn manifests_that_cannot_be() {
 }
 
 #[test]
-fn directories_that_are_no_traces() {
+fn directories_without_a_trace_are_refused() {
     let dir = directory(&[("links.csv", "source,page,appears,disappears\n")]);
     assert_eq!(
         read(dir.path()).unwrap_err().to_string(),

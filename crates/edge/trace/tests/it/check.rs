@@ -131,7 +131,7 @@ fn rows_of_tables() {
 
 /// Rows that refer to nothing must not panic on the way to their refusal.
 #[test]
-fn arranging_nonsense_is_harmless() {
+fn arranging_an_invalid_trace_does_not_panic() {
     let mut trace = read(directory(&TINY).path()).unwrap();
     let versions = trace.versions.as_mut().unwrap();
     let nowhere = Version { page: 9, at: Time::ZERO, start: u64::MAX, added: 9, removed: 9 };

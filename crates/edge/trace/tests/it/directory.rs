@@ -104,7 +104,7 @@ fn pages_alone_are_a_trace() {
 }
 
 #[test]
-fn seeds_are_sources_and_what_no_link_leads_to() {
+fn seeds_are_sources_and_pages_without_inlinks() {
     let dir = directory(&TINY);
     let pages = "page,url,host,born,died,is_source\n3,u,a.test,0,,1\n7,v,h,10,,0\n\
                  8,w,h,0,,0\n1000000,x,h,0,,1\n";
@@ -115,7 +115,7 @@ fn seeds_are_sources_and_what_no_link_leads_to() {
 }
 
 #[test]
-fn a_table_without_rows_is_not_a_missing_table() {
+fn an_empty_table_differs_from_a_missing_one() {
     let dir = directory(&TINY);
     std::fs::write(dir.path().join("clicks.csv"), "page,at,count\n").unwrap();
     std::fs::remove_file(dir.path().join("views.csv")).unwrap();

@@ -223,9 +223,10 @@ fn verdict(rows: &[Row]) -> String {
 fn sentence(gains: &[f64]) -> String {
     let list: Vec<String> =
         gains.iter().zip(BUDGETS).map(|(gain, n)| format!("{gain:.3} at {n}")).collect();
-    let verdict = if gains.iter().all(|gain| *gain > 1.0) { "beats" } else { "does not beat" };
+    let won = gains.iter().filter(|gain| **gain > 1.0).count();
     format!(
-        "One price {verdict} the best fixed split at every budget. Ratio of clicks served: {}.",
+        "One price beats the best fixed split at {won} of {} budgets. Ratio of clicks served: {}.",
+        gains.len(),
         list.join(", ")
     )
 }
@@ -243,8 +244,8 @@ mod tests {
 
     #[test]
     fn the_verdict_follows_the_gains() {
-        assert!(sentence(&[1.1, 1.01, 1.2]).contains("price beats"));
-        assert!(sentence(&[1.1, 0.99, 1.2]).contains("does not beat"));
+        assert!(sentence(&[1.1, 1.01, 1.2]).contains("at 3 of 3 budgets"));
+        assert!(sentence(&[1.1, 0.99, 1.2]).contains("at 2 of 3 budgets"));
     }
 
     #[test]

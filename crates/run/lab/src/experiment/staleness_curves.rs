@@ -83,11 +83,10 @@ fn verdict(curves: &[Vec<Point>]) -> String {
     let all = || curves.iter().flatten();
     let higher = all().filter(|p| p.best > p.uniform.min(p.proportional)).count();
     let worse = all().filter(|p| p.proportional > p.uniform).count();
-    let best = if higher == 0 { "never".to_owned() } else { format!("at {higher} points") };
+    let points = all().count();
     format!(
-        "The best allocation is {best} staler than the uniform or the proportional one; proportional \
-         crawls are worse than equal ones at {worse} of {} points.",
-        all().count()
+        "The best allocation is staler than the uniform or the proportional one at {higher} of \
+         {points} points; proportional crawls are worse than equal ones at {worse}."
     )
 }
 
@@ -218,8 +217,8 @@ mod tests {
     fn the_verdict_follows_the_points() {
         let point = |best| Point { depth: 1.0, best, uniform: 0.3, proportional: 0.4 };
         let text = verdict(&[vec![point(0.2), point(0.1)]]);
-        assert!(text.contains("never staler") && text.contains("at 2 of 2"), "{text}");
-        assert!(verdict(&[vec![point(0.35), point(0.1)]]).contains("at 1 points staler"));
+        assert!(text.contains("at 0 of 2 points") && text.ends_with("at 2."), "{text}");
+        assert!(verdict(&[vec![point(0.35), point(0.1)]]).contains("at 1 of 2 points"));
     }
 
     #[test]

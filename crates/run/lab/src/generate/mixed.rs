@@ -252,7 +252,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_part_is_clicked_as_asked() {
+    fn clicks_of_every_part_match_the_settings() {
         let facts = generate(&small(), 2).facts;
         for (what, tolerance) in TOLERANCES {
             let rate = facts.iter().find(|fact| fact.what == what).unwrap().ours;

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn swing_and_weekend_are_as_asked() {
+    fn swing_and_weekend_match_the_settings() {
         let rhythm = weekly(10.0, 0.6, 12.5);
         let (low, high) = rhythm.levels()[..24]
             .iter()

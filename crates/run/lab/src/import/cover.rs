@@ -42,7 +42,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn orphans_come_first_and_circles_give_one() {
+    fn nodes_without_inlinks_come_first_and_each_cycle_gives_one() {
         // 4 → 0 → 1 → 0; 2 ⇄ 3; 5 links to itself alone.
         let links = [(0, 1), (1, 0), (2, 3), (3, 2), (4, 0), (5, 5)];
         assert_eq!(seeds(6, &links), [2, 4, 5]);
@@ -51,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_is_reached(links in prop::collection::btree_set((0..8_u32, 0..8_u32), 0..24)) {
+        fn every_node_is_reached(links in prop::collection::btree_set((0..8_u32, 0..8_u32), 0..24)) {
             let links: Vec<(u32, u32)> = links.into_iter().collect();
             let mut reached: Vec<u32> = seeds(8, &links);
             for _ in 0..8 {

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thin_tail_is_beyond_the_end() {
+    fn the_thin_tail_is_dropped() {
         let files = files("2|1216|100000\n2|1300|1\n3|1218|1\n");
         let trace = run(NAME, &files.args()).unwrap().trace;
         assert_eq!(trace.duration, BIN);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_rows_are_named() {
+    fn errors_name_row_and_column() {
         let wrong = |bins: &str| run(NAME, &files(bins).args()).unwrap_err().to_string();
         let unknown = wrong("2|1216|1\n9|1216|1\n");
         assert!(unknown.ends_with(

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_rows_are_named() {
+    fn errors_name_row_and_column() {
         let wrong = |rows: &str| run(NAME, &files(rows).args()).unwrap_err().to_string();
         assert!(wrong("9|5|1\n8|5|1\n").contains("observations.tsv, line 3, column 'ts': '8' is"));
         assert!(wrong("9|1|1\n10|1|1\n").contains("'1' is not an id of items.tsv"));

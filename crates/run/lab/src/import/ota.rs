@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_begins_with_what_is_held() {
+    fn a_window_begins_with_the_current_version() {
         let files = files(FRAGMENTS);
         let args = ImportArgs { from: Moment::from_unix_seconds(220), ..files.args() };
         let imported = run(NAME, &args).unwrap();

@@ -221,7 +221,7 @@ mod tests {
                        https://a.example/,150,1\nshop,210,0\nhttps://a.example/,200.5,0\nshop,300,1\n";
 
     #[test]
-    fn changes_lie_half_way_between_visits() {
+    fn changes_are_placed_at_the_midpoint() {
         let imported = import(LOG, None).unwrap();
         assert_eq!(changes(&imported), [(0, 25.0), (1, 155.0)]);
         assert_eq!(&*imported.trace.pages[1].url, "https://log.invalid/1");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn or_anywhere_between_by_seed() {
+    fn changes_are_placed_at_random_by_seed() {
         let once = changes(&import(LOG, Some(ChangePlace::Uniform)).unwrap());
         assert_eq!(once, changes(&import(LOG, Some(ChangePlace::Uniform)).unwrap()));
         assert!(once[0].1 > 0.0 && once[0].1 <= 50.0 && once[1].1 > 110.0 && once[1].1 <= 200.0);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn or_where_the_server_says() {
+    fn changes_are_placed_at_last_modified() {
         let log = "page,at,changed,last_modified\na,2022-03-01T00:00:00Z,0,\n\
                    a,2022-03-01T00:01:00Z,1,2022-03-01T00:00:12Z\n\
                    a,2022-03-01T00:02:00Z,1,2021-01-01T00:00:00Z\n\
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_rows_are_named() {
+    fn errors_name_row_and_column() {
         let wrong = |rows: &str| import(&format!("page,at,changed\n{rows}"), None).unwrap_err();
         let wrong = |rows: &str| wrong(rows).to_string();
         assert!(wrong("a,5,0\na,5,0\n").contains("log.csv, line 3, column 'at': '5' is not after"));

@@ -1,19 +1,18 @@
-//! An axis as its maker describes it, and its fit to the data.
+//! Axes, and their fit to the data.
 
 use super::scale::{Kind, Scale};
 use super::ticks;
 
-/// Beyond this size a difference of two values could overflow; such values are not drawn.
+/// Larger values are not drawn, because their differences could overflow.
 const LARGEST: f64 = 1e300;
 
 /// Positive values below this are not drawn on a logarithmic axis.
 const SMALLEST: f64 = 1e-300;
 
-/// A spread below this part of the values' size is rounding, not data: ticks could not tell the
-/// values apart in an `f64` with digits to spare.
+/// A relative spread below this is rounding, not data: ticks could not separate the values.
 const LEAST_SPREAD: f64 = 1e-9;
 
-/// How many ticks an axis should have when its ends are rounded.
+/// Number of ticks assumed when the ends of an axis are rounded.
 const ROUNDING_TICKS: usize = 5;
 
 /// Units of time, longest first, with the seconds they hold.
@@ -45,7 +44,7 @@ impl Axis {
         }
     }
 
-    /// An axis for data in seconds; it chooses to show seconds, minutes, hours or days.
+    /// An axis for data in seconds, shown in seconds, minutes, hours or days.
     pub fn seconds(title: impl Into<String>) -> Self {
         Self { is_seconds: true, ..Self::new(title) }
     }
@@ -60,17 +59,17 @@ impl Axis {
         Self { kind: Kind::Log, ..self }
     }
 
-    /// Makes the axis reach to zero.
+    /// Includes zero.
     pub fn from_zero(self) -> Self {
         self.include(0.0)
     }
 
-    /// Makes the axis reach to a value.
+    /// Includes a value.
     pub fn include(self, value: f64) -> Self {
         Self { includes: Some(value), ..self }
     }
 
-    /// Fixes both ends; what lies outside is cut off. Ignored if the ends are no range.
+    /// Fixes both ends; data outside is clipped. An invalid range is ignored.
     pub fn range(self, low: f64, high: f64) -> Self {
         let is_range = low < high && self.draws(low) && self.draws(high);
         if is_range { Self { low: Some(low), high: Some(high), ..self } } else { self }
@@ -88,7 +87,7 @@ impl Axis {
         }
     }
 
-    /// Title and unit, as they stand along an axis whose scale shows `unit`.
+    /// Title and unit of the axis.
     pub(super) fn heading(&self, scale: &Scale) -> String {
         match scale.unit.or(self.unit.as_deref()) {
             Some(unit) if self.title.is_empty() => unit.to_owned(),
@@ -139,7 +138,7 @@ impl Axis {
         }
     }
 
-    /// The unit in which a range of seconds reads best: the longest that it holds twice.
+    /// The unit for a range of seconds: the longest that fits twice.
     fn unit_for(&self, low: f64, high: f64) -> (Option<&'static str>, f64) {
         if !self.is_seconds {
             return (None, 1.0);

@@ -1,4 +1,4 @@
-//! Bars by category, lying, so that names of any length can be read.
+//! Horizontal bars by category.
 
 use maud::{Markup, html};
 
@@ -12,19 +12,19 @@ use crate::number;
 use crate::text::{clean, cut_to_pixels, pixels};
 use crate::{Column, Table};
 
-/// Most categories that are drawn; the data table names more.
+/// Most categories drawn; the data table has more.
 const MOST_CATEGORIES: usize = 200;
 
-/// Most bars that are drawn in a category.
+/// Most bars drawn per category.
 const MOST_GROUPS: usize = 24;
 
-/// Names of categories take at most this part of the drawing's width.
+/// Largest width of category names, as a share of the drawing's width.
 const NAMES_PART: f64 = 0.36;
 
-/// Significant digits of the largest value beside its bar; the others have as many decimals.
+/// Significant digits of the largest value; the others have as many decimals.
 const VALUE_DIGITS: usize = 3;
 
-/// A bar, with an interval around its end where there is one.
+/// A bar with an optional interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Bar {
     value: f64,
@@ -55,8 +55,7 @@ impl From<f64> for Bar {
     }
 }
 
-/// Bars by category, one in each category for each group. On a logarithmic axis, which has no zero
-/// to start from, dots take the place of bars.
+/// Bars by category, one per group. A logarithmic axis has no zero, so it gets dots instead of bars.
 #[derive(Clone, Debug)]
 pub struct BarChart {
     pub(super) title: String,
@@ -66,7 +65,7 @@ pub struct BarChart {
     categories: Vec<(String, Vec<Bar>)>,
 }
 
-/// Where everything of a drawing goes.
+/// Layout of a drawing.
 struct Layout {
     names: Vec<String>,
     names_width: f64,
@@ -79,8 +78,7 @@ struct Layout {
     thick: f64,
     /// Height of a category.
     pitch: f64,
-    /// Decimals of all values, so that they can be compared digit by digit; `None` on a
-    /// logarithmic axis, where they differ too much for that.
+    /// Decimals of all values; `None` on a logarithmic axis, where values differ too much.
     decimals: Option<usize>,
 }
 
@@ -105,12 +103,12 @@ impl BarChart {
         }
     }
 
-    /// What the reader should see in it.
+    /// Sets the caption.
     pub fn caption(self, caption: impl Into<String>) -> Self {
         Self { caption: Some(caption.into()), ..self }
     }
 
-    /// Names the bars that stand together in each category.
+    /// Names the bars of each category.
     pub fn groups<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Self {
         Self { groups: names.into_iter().map(Into::into).collect(), ..self }
     }
@@ -138,7 +136,7 @@ impl BarChart {
         &self.categories[..self.categories.len().min(MOST_CATEGORIES)]
     }
 
-    /// All bars that are drawn, category by category.
+    /// All drawn bars, by category.
     fn bars(&self) -> impl Iterator<Item = &Bar> {
         self.drawn().iter().flat_map(|(_, bars)| bars.iter().take(MOST_GROUPS))
     }
@@ -149,7 +147,7 @@ impl BarChart {
         bars.chain([self.groups.len(), 1]).max().unwrap_or(1)
     }
 
-    /// The drawing, to stand in a page that has [`crate::stylesheet`].
+    /// The drawing, for a page with [`crate::stylesheet`].
     pub fn to_svg(&self, size: Size) -> String {
         let (legend, legend_height) = legend(&self.legend_entries(), size.width);
         let layout = self.lay_out(size, legend_height + 6.0);
@@ -278,7 +276,7 @@ impl BarChart {
         )
     }
 
-    /// What the chart leaves out, as sentences.
+    /// Notes on omitted data.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.categories.is_empty() {

@@ -1,4 +1,4 @@
-//! Names of series in rows above the plot, for when they cannot stand beside their lines.
+//! A legend above the plot, for names that do not fit beside their lines.
 
 use maud::{Markup, html};
 
@@ -11,10 +11,10 @@ const SAMPLE: f64 = 26.0;
 /// Room between two entries.
 const GAP: f64 = 20.0;
 
-/// More series than this are not all named.
+/// Most entries of a legend.
 const MOST_ENTRIES: usize = 24;
 
-/// How a series is shown beside its name.
+/// The symbol of a series in the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Swatch {
     Line,
@@ -25,7 +25,7 @@ pub(super) enum Swatch {
     None,
 }
 
-/// Draws the entries in rows from the top of the drawing; returns them and their height.
+/// Draws the entries in rows from the top; returns them and their height.
 pub(super) fn legend(entries: &[(usize, &str, Swatch)], width: f64) -> (Markup, f64) {
     let mut named: Vec<(usize, String, Swatch)> = entries
         .iter()

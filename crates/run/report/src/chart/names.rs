@@ -1,4 +1,4 @@
-//! Names and reference lines on a plot, placed so that they do not overlap.
+//! Names and reference lines on a plot, placed without overlap.
 
 use maud::{Markup, html};
 
@@ -10,13 +10,13 @@ use crate::text::{clean, cut_to_pixels};
 /// Least distance of two text baselines.
 const LABEL_GAP: f64 = 15.0;
 
-/// A name may stand this far from the end of its line.
+/// Largest distance of a name from the end of its line.
 const MOST_SHIFT: f64 = 45.0;
 
-/// A line must end within this part of the plot's width from its right side to be named there.
+/// A line is named at the right side only if it ends within this share of the plot's width from it.
 const MOST_SHORT: f64 = 0.15;
 
-/// Lines whose ends are nearer than this cannot be told apart by names there.
+/// Lines whose ends are closer than this are not named at their ends.
 const LEAST_APART: f64 = 2.0;
 
 /// Names at the ends of lines: series, name as shown, end of line, height of the name.
@@ -40,7 +40,7 @@ impl Plot<'_> {
         }
     }
 
-    /// Places for all names at the ends of their lines, or `None` if one has none.
+    /// Positions of all names at the ends of their lines, or `None` if one does not fit.
     pub(super) fn end_names(&self, width: f64) -> Option<EndNames> {
         let mut ends = Vec::new();
         for (i, series) in self.chart.series.iter().enumerate() {

@@ -16,19 +16,19 @@ use super::{Size, thin};
 use crate::number;
 use crate::text::{clean, cut_to_pixels, pixels};
 
-/// Names beside lines take at most this part of the drawing's width.
+/// Largest width of names beside lines, as a share of the drawing's width.
 const NAMES_PART: f64 = 0.28;
 
-/// Up to this many points, each carries its values as a tooltip.
+/// Up to this many points, each has its values as a tooltip.
 const MOST_TOOLTIPS: usize = 200;
 
 /// More points than this in a series are drawn as dots without a shape.
 const MOST_MARKERS: usize = 300;
 
-/// About so many ticks on the vertical axis.
+/// Approximate number of ticks on the vertical axis.
 const Y_TICKS: usize = 5;
 
-/// Room to the right of the plot where no names stand: half a tick label.
+/// Room to the right of a plot without names: half a tick label.
 const MARGIN: f64 = 14.0;
 
 /// Room to the right of the plot for names, besides their width.
@@ -42,7 +42,7 @@ pub(super) const BESIDE: f64 = 8.0;
 
 pub(super) type Pixel = (f64, f64);
 
-/// A chart with its places worked out.
+/// A chart with its layout.
 pub(super) struct Plot<'a> {
     pub(super) chart: &'a Chart,
     pub(super) x: Scale,
@@ -53,7 +53,7 @@ pub(super) struct Plot<'a> {
 }
 
 impl Chart {
-    /// The drawing, to stand in a page that has [`crate::stylesheet`].
+    /// The drawing, for a page with [`crate::stylesheet`].
     pub fn to_svg(&self, size: Size) -> String {
         let names_width = self.names_width(size);
         let named = self.place(size, 0.0, size.width - names_width - NAMES_MARGIN);
@@ -77,7 +77,7 @@ impl Chart {
         svg::drawing(size.width, height, &self.title, &self.describe(), &body)
     }
 
-    /// Works out the places of everything, given the height of the legend and the right side.
+    /// Computes the layout, given the height of the legend and the right side.
     fn place(&self, size: Size, legend_height: f64, right: f64) -> Plot<'_> {
         let y = self.y.fit(self.heights().chain(self.references.iter().map(|r| r.value)), true);
         let xs = self.series.iter().flat_map(|s| &s.points).map(|point| point.x);
@@ -97,7 +97,7 @@ impl Chart {
         !self.series.iter().flat_map(|series| &series.points).any(|point| self.draws(point))
     }
 
-    /// Markers at the very side of the plot would stick out of it.
+    /// Whether markers at the side would extend beyond the plot.
     fn needs_inset(&self) -> bool {
         self.series.iter().any(|series| matches!(series.mark, Mark::Points | Mark::Curve))
     }
@@ -122,7 +122,7 @@ impl Chart {
         if self.series.len() > 1 { entries.collect() } else { Vec::new() }
     }
 
-    /// A sentence for those who do not see the drawing.
+    /// A description for screen readers.
     fn describe(&self) -> String {
         let names: Vec<&str> =
             self.series.iter().take(12).map(|series| series.name.as_str()).collect();
@@ -286,7 +286,7 @@ fn outline(upper: &[Pixel], lower: &[Pixel], draw: fn(&[Pixel]) -> String) -> St
     if upper.is_empty() {
         return String::new();
     }
-    // The lower edge must run backward. Steps are not symmetric, so they are laid forward first.
+    // The lower edge runs backward. Steps are not symmetric, so their corners are computed forward.
     let back: Vec<Pixel> = if draw(&[(0.0, 0.0), (1.0, 1.0)]).contains('H') {
         let mut corners = Vec::new();
         for (i, &(x, y)) in lower.iter().enumerate() {

@@ -1,17 +1,17 @@
-//! From values to pixels.
+//! Maps values to pixels.
 
 use super::ticks::{self, Tick};
 use crate::text;
 
-/// How values are spread along an axis.
+/// Kind of a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Linear,
     Log,
 }
 
-/// How far outside its range a scale places a value, in lengths of the axis: far enough that a line
-/// to it leaves the plot in the right direction, near enough that coordinates stay small.
+/// Limit of positions outside the range, in lengths of the axis: lines still leave the plot in the
+/// right direction, and coordinates stay small.
 const OVERSHOOT: f64 = 2.0;
 
 /// A fitted axis: values between `low` and `high` lie between the pixels `start` and `end`.
@@ -79,7 +79,7 @@ impl Scale {
         }
     }
 
-    /// About so many ticks with their pixels.
+    /// About `about` ticks with their pixels.
     pub(crate) fn ticks(&self, about: usize) -> Vec<(f64, Tick)> {
         let ticks = match self.kind {
             Kind::Linear => ticks::linear(self.low, self.high, about),

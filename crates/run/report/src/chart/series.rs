@@ -1,6 +1,6 @@
-//! What a chart draws: named points and how they are marked.
+//! Series of points and their marks.
 
-/// A place in a chart, with an interval around its height where there is one.
+/// A point with an optional interval around its height.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// Position.
@@ -35,7 +35,7 @@ impl From<(f64, f64)> for Point {
     }
 }
 
-/// How the points of a series are drawn.
+/// Mark of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A line through the points; intervals become a band.
@@ -48,7 +48,7 @@ pub(super) enum Mark {
     Points,
 }
 
-/// A named row of points. Lines join the points in the order given.
+/// A named sequence of points. Lines join them in the given order.
 #[derive(Clone, Debug)]
 pub struct Series {
     pub(super) name: String,

@@ -13,26 +13,26 @@ use super::{Size, sample, sample_caption};
 use crate::text::{clean, cut_to_pixels, pixels};
 use crate::{Cell, Column, Table};
 
-/// Most rows that are drawn: at two pixels each, a drawing of two screens.
+/// Most rows drawn: at two pixels each, two screens.
 const MOST_ROWS: usize = 600;
 
-/// Most spans that are drawn.
+/// Most stripes drawn.
 const MOST_SPANS: usize = 20_000;
 
-/// A span narrower than this is drawn this wide, so that it is seen.
+/// Least width of a stripe, to keep it visible.
 const LEAST_WIDTH: f64 = 0.8;
 
-/// Names of rows take at most this part of the drawing's width.
+/// Largest width of row names, as a share of the drawing's width.
 const NAMES_PART: f64 = 0.3;
 
-/// A stretch of a row in one tone.
+/// A span of a row in one tone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stripe {
     /// Where it starts.
     pub from: f64,
     /// Where it ends.
     pub to: f64,
-    /// Which tone it has: an index into the names given to [`Stripes::tones`].
+    /// Its tone: an index into the names of [`Stripes::tones`].
     pub tone: usize,
 }
 
@@ -52,12 +52,12 @@ impl Stripes {
         Self { title: title.into(), caption: None, axis, tones: Vec::new(), rows: Vec::new() }
     }
 
-    /// What the reader should see in it.
+    /// Sets the caption.
     pub fn caption(self, caption: impl Into<String>) -> Self {
         Self { caption: Some(caption.into()), ..self }
     }
 
-    /// What each tone means.
+    /// Names the tones.
     pub fn tones<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Self {
         Self { tones: names.into_iter().map(Into::into).collect(), ..self }
     }
@@ -81,7 +81,7 @@ impl Stripes {
         self.axis.draws(span.from) && self.axis.draws(span.to) && span.from <= span.to
     }
 
-    /// The drawing, to stand in a page that has [`crate::stylesheet`].
+    /// The drawing, for a page with [`crate::stylesheet`].
     pub fn to_svg(&self, size: Size) -> String {
         let tones = self.tones.iter().enumerate();
         let entries: Vec<_> = tones.map(|(i, name)| (i, name.as_str(), Swatch::Fill)).collect();
@@ -143,7 +143,7 @@ impl Stripes {
         }
     }
 
-    /// One path for all spans of a tone: a picture of thousands of spans stays small.
+    /// One path for all stripes of a tone, which keeps large pictures small.
     fn shapes(&self, scale: &Scale, top: f64, pitch: f64) -> Vec<String> {
         let gap = if pitch > 4.0 { 2.0 } else { 0.4 };
         let mut shapes = vec![String::new(); crate::palette::SERIES_COLOURS];
@@ -165,7 +165,7 @@ impl Stripes {
         format!("Spans over {} in {} rows.", self.axis.title(), self.rows.len())
     }
 
-    /// What the picture leaves out, as sentences.
+    /// Notes on omitted data.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let spans = || self.drawn().iter().flat_map(|(_, spans)| spans);

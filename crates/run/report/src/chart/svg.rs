@@ -1,7 +1,7 @@
-//! Pieces of SVG that all drawings share.
+//! SVG elements shared by all drawings.
 //!
 //! Shapes carry a class for what they are (see `drawing.css`) and a class `c0`–`c7` for the colour
-//! of their series. Nothing has an `id`, so that drawings may stand in one page any number of times.
+//! of their series. Nothing has an `id`, so a page may contain a drawing several times.
 
 use std::fmt::Write as _;
 
@@ -68,7 +68,7 @@ pub(super) fn steps(points: &[(f64, f64)]) -> String {
     d
 }
 
-/// A marker whose shape tells the series.
+/// A marker whose shape depends on the series.
 pub(super) fn marker(series: usize, x: f64, y: f64) -> String {
     let r = MARKER;
     let corners: &[(f64, f64)] = match series % 6 {
@@ -104,12 +104,12 @@ pub(super) fn marker(series: usize, x: f64, y: f64) -> String {
     path(&points) + "z"
 }
 
-/// A dot in few bytes: a line of no length with round ends.
+/// A dot: a line of length zero with round ends.
 pub(super) fn dot(x: f64, y: f64) -> String {
     format!("M{} {}h0", px(x), px(y))
 }
 
-/// Where a text is held.
+/// Anchor of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Hold {
     Start,
@@ -132,7 +132,7 @@ pub(super) fn text(class: &str, x: f64, y: f64, hold: Hold, content: &str) -> Ma
     }
 }
 
-/// A text that was cut to fit carries the full one as a tooltip.
+/// A text; if it was cut, with the full text as a tooltip.
 pub(super) fn cut_text(x: f64, y: f64, hold: Hold, shown: &str, full: &str) -> Markup {
     if shown == full {
         return text("", x, y, hold, shown);
@@ -146,7 +146,7 @@ pub(super) fn shape(class: &str, d: &str) -> Markup {
     html! { @if !d.is_empty() { path class=(class) d=(d) {} } }
 }
 
-/// The drawing itself: an image with a name and a description.
+/// The SVG element with title and description.
 pub(super) fn drawing(
     width: f64,
     height: f64,
@@ -165,7 +165,7 @@ pub(super) fn drawing(
     .into_string()
 }
 
-/// A window onto a drawing: what lies outside of it is not shown.
+/// Clips `body` to a rectangle.
 pub(super) fn window(x: f64, y: f64, width: f64, height: f64, body: &Markup) -> Markup {
     let view = [x, y, width, height].map(px);
     html! {
@@ -175,7 +175,7 @@ pub(super) fn window(x: f64, y: f64, width: f64, height: f64, body: &Markup) -> 
     }
 }
 
-/// The rules that drawings need besides the colours of the themes.
+/// The style sheet of drawings, without the colours of the themes.
 pub(crate) fn stylesheet() -> String {
     let mut css = include_str!("drawing.css").to_owned();
     for i in 0..SERIES_COLOURS {

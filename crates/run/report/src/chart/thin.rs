@@ -1,10 +1,10 @@
-//! Fewer points, same picture: what falls into one pixel column is drawn by its first, lowest,
-//! highest and last point.
+//! Reduces the number of points without changing the picture: each pixel column keeps its first,
+//! lowest, highest and last point.
 
 use std::collections::HashSet;
 
-/// Most points that a line keeps. A line that runs left to right never has more than four for each
-/// pixel; one that zigzags could, and is then sampled evenly.
+/// Most points of a line. A line from left to right has at most four per pixel; a zigzag can have
+/// more and is then sampled evenly.
 const MOST_POINTS: usize = 8000;
 
 /// Fewer points than this are kept as they are.
@@ -67,8 +67,7 @@ pub(super) fn band(points: &[(f64, f64, f64)]) -> Vec<(f64, f64, f64)> {
     kept
 }
 
-/// Keeps the first of all points that share a pixel; if that leaves too many, the first of all that
-/// share a cell of 2, 4, … pixels.
+/// Keeps one point per pixel or, if these are too many, per cell of 2, 4, … pixels.
 pub(super) fn cloud(points: &[Pixel]) -> Vec<Pixel> {
     if points.len() < THIN_FROM {
         return points.to_vec();

@@ -7,17 +7,17 @@
 use super::scale::Kind;
 use crate::number;
 
-/// A place on an axis and what stands beside it.
+/// A value on an axis and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
     pub(crate) value: f64,
     pub(crate) label: String,
 }
 
-/// Slack for a tick that rounding has put just outside the range, in steps.
+/// Tolerance for ticks just outside the range by rounding, in steps.
 const SLACK: f64 = 1e-9;
 
-/// Longest fraction before a label goes without `k`, `M`, `G`.
+/// Most decimals of a label with `k`, `M` or `G`.
 const MOST_PREFIX_DECIMALS: i32 = 2;
 
 /// A step of 1, 2 or 5 times a power of ten.

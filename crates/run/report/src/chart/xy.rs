@@ -1,5 +1,5 @@
-//! Charts over two numeric axes: what they hold, what they leave out, and their data as a table.
-//! The drawing itself is in `plot`.
+//! Charts over two numeric axes: data, notes on omitted points, and the data as a table. `plot` draws
+//! them.
 
 use super::axis::Axis;
 use super::series::{Mark, Point, Series};
@@ -47,7 +47,7 @@ impl Chart {
         }
     }
 
-    /// What the reader should see in it.
+    /// Sets the caption.
     pub fn caption(self, caption: impl Into<String>) -> Self {
         Self { caption: Some(caption.into()), ..self }
     }
@@ -79,7 +79,7 @@ impl Chart {
         self.x.draws(point.x) && self.y.draws(point.y)
     }
 
-    /// Heights that an axis must hold: the points and the ends of their intervals.
+    /// Heights of the points and of the ends of their intervals.
     pub(super) fn heights(&self) -> impl Iterator<Item = f64> {
         let points = self.series.iter().flat_map(|series| &series.points);
         points.filter(|point| self.x.draws(point.x)).flat_map(|point| {
@@ -88,7 +88,7 @@ impl Chart {
         })
     }
 
-    /// What the chart leaves out, as sentences.
+    /// Notes on omitted points.
     pub(super) fn notes(&self) -> Vec<String> {
         let points: usize = self.series.iter().map(|series| series.points.len()).sum();
         let mut notes: Vec<String> =
@@ -117,7 +117,7 @@ impl Chart {
         Some(format!("{}: {dropped} of {total} points left out ({reason}).", series.name))
     }
 
-    /// One column a series where all share their positions, else one row a point.
+    /// One column per series if all share their positions, else one row per point.
     pub(super) fn data_table(&self) -> Table {
         if self.shares_positions() { self.wide_table() } else { self.long_table() }
     }

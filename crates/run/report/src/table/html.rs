@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{Align, Column, Table};
 use crate::text::{clean, columns};
 
-/// A text of at most so many characters is kept on one line.
+/// Texts of at most this many characters do not wrap.
 const SHORT: usize = 24;
 
 impl Table {

@@ -3,10 +3,10 @@
 use super::{Align, Table};
 use crate::text::{clean, columns, cut_to_columns};
 
-/// Blanks between two columns.
+/// Spaces between columns.
 const GAP: usize = 2;
 
-/// A text column is not cut below this width.
+/// Least width of a text column.
 const LEAST_WIDTH: usize = 12;
 
 /// One column, laid out: header line, unit line, cells.
@@ -17,7 +17,7 @@ struct Laid {
 }
 
 impl Laid {
-    /// To how few columns the cells may be cut: numbers not at all.
+    /// Least width: text may be cut, numbers may not.
     fn least_width(&self) -> usize {
         match self.align {
             Align::Left => self.width.min(LEAST_WIDTH),
@@ -42,9 +42,9 @@ fn total(widths: impl Iterator<Item = usize>) -> usize {
 }
 
 impl Table {
-    /// The table as lines of at most `width` terminal columns where that is possible: long texts
-    /// are cut, and columns that still do not fit follow in a further block that repeats the first
-    /// column. The best cells of a column carry a `*`.
+    /// The table as lines of at most `width` terminal columns where possible: long texts are cut, and
+    /// columns that still do not fit follow in another block that repeats the first column. `*` marks
+    /// the best cells of a column.
     pub fn to_text(&self, width: usize) -> String {
         let mut out = String::new();
         if let Some(caption) = &self.caption {
@@ -53,7 +53,7 @@ impl Table {
         }
         let heads = 1 + usize::from(self.has_units());
         let mut laid = self.lay_out();
-        // Cutting helps only if it makes the whole table fit; otherwise the columns go into blocks.
+        // Cut only if that makes the whole table fit; otherwise use blocks.
         let fits = total(laid.iter().map(Laid::least_width)) <= width;
         let first = laid.first().map_or(0, Laid::least_width);
         let room = width.saturating_sub(first + GAP);
@@ -85,7 +85,7 @@ impl Table {
             if has_units {
                 lines.push(head.unit.as_ref().map_or(String::new(), |u| format!("({})", clean(u))));
             }
-            // Numbers keep their digits in line: a cell without a star ends in a blank instead.
+            // A space instead of the star keeps digits aligned.
             let end = |strong| match (starred, strong) {
                 (true, true) => "*",
                 (true, false) if head.align == Align::Right => " ",

@@ -9,7 +9,7 @@ use crate::client::{Web, connect, read_to_end, send};
 use crate::worlds::two_hosts;
 
 #[test]
-fn garbage_is_refused_and_does_no_harm() {
+fn garbage_gets_400_and_the_server_survives() {
     let web = Web::new(two_hosts(), 1, Habits::faultless());
     let address = web.address("news.example");
     let garbage: [&[u8]; 5] = [
@@ -28,7 +28,7 @@ fn garbage_is_refused_and_does_no_harm() {
 }
 
 #[test]
-fn heads_have_a_limit() {
+fn long_heads_are_refused() {
     let web = Web::new(two_hosts(), 1, Habits::faultless());
     let address = web.address("news.example");
     let head = "GET /a HTTP/1.1\r\nHost: news.example\r\nConnection: close\r\n";
@@ -67,7 +67,7 @@ fn hosts_that_are_not_served_here_are_misdirected() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_dropped() {
+fn silent_clients_time_out() {
     let limits = Limits { idle: Duration::from_millis(200), ..Limits::default() };
     let options = ServerOptions { limits, ..ServerOptions::default() };
     let web = Web::with(two_hosts(), 1, Habits::faultless(), &options);
@@ -86,7 +86,7 @@ fn a_client_that_says_nothing_is_dropped() {
 }
 
 #[test]
-fn bodies_are_not_wanted() {
+fn post_is_refused() {
     let web = Web::new(two_hosts(), 1, Habits::faultless());
     let address = web.address("news.example");
     let post = b"POST /a HTTP/1.1\r\nHost: news.example\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";

@@ -50,7 +50,7 @@ fn robots_files_say_what_the_site_knows() {
 }
 
 #[test]
-fn lures_stand_where_robots_files_forbid_them() {
+fn traps_are_disallowed_by_robots_txt() {
     let site = site(Habits { outage: 0.0, failure: 0.0, ..Habits::default() });
     for host in 0..HOSTS {
         let is_lured = text(&get(&site, host, "/")).contains("href=\"/private/members\"");
@@ -116,7 +116,7 @@ fn redirect_loops_never_end() {
 }
 
 #[test]
-fn hosts_break_down_and_come_back() {
+fn hosts_have_outages() {
     let site = site(Habits { outage: 0.3, ..Habits::faultless() });
     let period = Habits::default().outage_period.as_micros() / 1_000_000;
     let (mut down, mut up) = (0, 0);
@@ -137,7 +137,7 @@ fn hosts_break_down_and_come_back() {
 }
 
 #[test]
-fn pages_fail_now_and_then() {
+fn pages_fail_at_times() {
     let site = site(Habits { failure: 0.5, ..Habits::faultless() });
     let statuses: HashSet<u16> =
         (0..PAGES).map(|i| get(&site, 0, &format!("/p/{i}")).status).collect();
@@ -145,7 +145,7 @@ fn pages_fail_now_and_then() {
 }
 
 #[test]
-fn a_host_that_the_trace_limits_says_so() {
+fn a_rate_limit_becomes_a_crawl_delay() {
     let mut trace = many(2, 1);
     trace.hosts[1].max_rate = Rate::per_second(0.3);
     let site = Site::new(trace, 1, Habits::faultless()).unwrap();

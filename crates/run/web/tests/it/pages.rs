@@ -61,7 +61,7 @@ fn links_are_those_shown_now_in_order() {
 }
 
 #[test]
-fn validators_move_exactly_when_the_bytes_do() {
+fn validators_change_exactly_with_the_bytes() {
     let site = site();
     for (host, path) in
         [("news.example", "/"), ("news.example", "/a"), ("wiki.example", "/w?p=3&q=4")]
@@ -77,7 +77,7 @@ fn validators_move_exactly_when_the_bytes_do() {
 }
 
 #[test]
-fn a_client_with_the_current_copy_is_told_so() {
+fn a_current_copy_gets_304() {
     let site = site();
     let asked = PageRequest::get("news.example", "/a");
     let full = site.reply(&asked, at(6));
@@ -116,7 +116,7 @@ fn pages_are_absent_before_birth_and_after_death() {
 }
 
 #[test]
-fn sitemap_and_feed_name_what_is_there() {
+fn sitemap_and_feed_list_existing_pages() {
     let site = site();
     let map = |t| body(&site, "news.example", "/sitemap.xml", t);
     assert_eq!(map(0).matches("<url>").count(), 2);

@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tiny_run_keeps_the_plain_truths() {
+    fn a_tiny_run_is_sound() {
         let setup = Setup::small(1, 2, 0.08);
         for corpus in &CORPORA {
             let [clicks, views] = one_web(&setup, corpus, 1).unwrap();

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_shares_are_as_asked() {
+    fn sizes_and_shares_match_the_settings() {
         let pages = truth(&Config::default(), 1);
         let n = pages.len() as f64;
         let calm = pages.iter().filter(|r| r.iter().all(|r| r.rate == 0.0)).count() as f64;

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn size_stays_and_what_leaves_was_there() {
+    fn size_is_constant_and_only_present_fragments_are_removed() {
         let regions = [
             PageRegion { rate: 0.0, items: 1, item_fragments: 20 },
             PageRegion { rate: 0.5, items: 1, item_fragments: 7 },

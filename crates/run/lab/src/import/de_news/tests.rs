@@ -87,7 +87,7 @@ fn listings_become_links_through_outages_and_duplicates() {
 }
 
 #[test]
-fn a_window_starts_with_what_stands() {
+fn a_window_starts_with_the_current_links() {
     let files = files(EVENTS);
     let args = ImportArgs {
         from: Moment::from_unix_seconds(2500),
@@ -122,7 +122,7 @@ fn long_outages_are_absences() {
 }
 
 #[test]
-fn wrong_rows_are_named() {
+fn errors_name_row_and_column() {
     let wrong = |events: &str| {
         let events = format!("ts|page_id|op|article_id\n{events}");
         run(NAME, &files(&events).args()).unwrap_err().to_string()
