@@ -190,9 +190,9 @@ impl Stream {
         sketch.sort_unstable();
         let anchors: Vec<&str> =
             links.iter().map(|link| WORDS[link.page.index() % WORDS.len()]).collect();
-        let has_sketch = page.0 % 2 == 0;
+        let has_sketch = page.0.is_multiple_of(2);
         let sketch = if has_sketch { &sketch[..] } else { &[] };
-        let last_modified = changed.filter(|_| page.0 % 7 == 0).map(|_| self.now);
+        let last_modified = changed.filter(|_| page.0.is_multiple_of(7)).map(|_| self.now);
         let content = Content { changed, last_modified, sketch, links: &links, anchors: &anchors };
         let outcome = match outcome {
             0 => Outcome::Gone,
