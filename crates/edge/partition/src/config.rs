@@ -1,9 +1,8 @@
-//! What an operator can set, with a sentence on every key.
+//! The settings of a crawl, with a sentence on every key.
 //!
-//! A configuration is TOML. What it leaves out has a default; a key that does
-//! not exist is refused with the nearest one that does, because a setting that
-//! is silently ignored is worse than none. One table below gives every key its
-//! place, its reader and its comment.
+//! A configuration is TOML. Missing keys have a default. An unknown key is refused and the nearest known
+//! one is named, because a setting that is silently ignored is worse than none. The table [`KEYS`] gives
+//! every key its field and its comment.
 
 mod value;
 
@@ -34,25 +33,25 @@ pub struct Config {
     pub politeness: Politeness,
     /// Whether private addresses may be fetched from.
     pub allow_private: bool,
-    /// How long a host whose robots.txt cannot be had is left alone.
+    /// Wait before a host whose robots.txt cannot be read is tried again.
     pub robots_retry: Span,
     /// A file of names with fixed addresses; none if empty.
     pub hosts_file: String,
     /// `host:port` of a proxy; none if empty.
     pub proxy: String,
-    /// What the proxy wants to be told; nothing if empty.
+    /// Value of Proxy-Authorization; none if empty.
     pub proxy_authorization: String,
     /// How much one fetch may cost.
     pub fetch: tidewatch_fetch::Limits,
-    /// How much may go on at once.
+    /// Requests and jobs at once.
     pub limits: Limits,
-    /// Which addresses are dropped.
+    /// Which URLs are dropped.
     pub tolerance: Tolerance,
     /// Pages known of a host after which it is probed for soft 404s; 0 for never.
     pub probe_pages: u32,
-    /// Whether duplicates within a host are left out.
+    /// Whether duplicates within a host are skipped.
     pub drop_duplicates: bool,
-    /// Whether hosts other than the seeds' are crawled.
+    /// Whether links to hosts other than the seeds' are followed.
     pub leave_seed_hosts: bool,
     /// Megabytes at which an archive file is closed.
     pub archive_file_mb: u64,
@@ -64,20 +63,19 @@ pub struct Config {
     pub cache_mb: u64,
     /// Megabytes for recently seen URLs.
     pub sieve_mb: u64,
-    /// Megabytes for what is known of pages.
+    /// Megabytes for the state of pages.
     pub pages_mb: u64,
-    /// Whether a crawl that listens keeps a search index.
+    /// Whether a crawl that serves HTTP keeps a search index.
     pub index: bool,
     /// Megabytes for pages that wait to be written to the index.
     pub index_mb: u64,
-    /// Percent of all clicks' weight that one client can have.
+    /// Most that one client's clicks can weigh, in percent of all.
     pub client_percent: u32,
     /// Days that the log of searches and clicks is kept.
     pub keep_days: u32,
 }
 
-/// Memory that frontier and policy are taken to need for a page that they know: an estimate, which
-/// `crates/edge/partition/examples/memory.rs` checks.
+/// Estimated memory of frontier and policy per known page; `examples/memory.rs` measures it.
 const PAGE_BYTES: u64 = 256;
 
 impl Default for Config {
@@ -135,78 +133,78 @@ macro_rules! keys {
 
 /// Every key, sections in order. The first name of a dotted key is its section.
 const KEYS: &[Key] = keys! {
-    "budget" => budget, "Fetches per time that the whole crawl may spend: 5/s, 300/min, 2/h.";
+    "budget" => budget, "Fetches per time of the whole crawl: 5/s, 300/min, 2/h.";
     "policy" => policy, "Which policy chooses pages; `tidewatch lab list` names them.";
     "seed" => seed, "Seed of all randomness: the same seed and events give the same choices.";
-    "agent.name" => agent, "Product token that robots.txt files may name.";
+    "agent.name" => agent, "Product token, as robots.txt files name it.";
     "agent.contact" => contact,
         "Where people reach you: a page or mail address, sent with every request.";
     "politeness.least_gap" => politeness.least_gap, "Least time between two requests to a host.";
     "politeness.most_gap" => politeness.most_gap,
-        "Most that slow answers alone stretch that gap to.";
+        "Longest gap that slow answers alone can cause.";
     "politeness.patience" => politeness.patience,
-        "The gap as a multiple of the time that the last answer took.";
+        "The gap, as a multiple of the time the last answer took.";
     "politeness.address_gap" => politeness.address_gap,
         "Least time between two requests to one address, whatever the host.";
     "politeness.most_delay" => politeness.most_delay,
-        "Longest Crawl-delay of a robots.txt that is kept; a longer one counts as this.";
+        "Longest Crawl-delay that is obeyed; a longer one counts as this.";
     "politeness.first_rest" => politeness.first_rest,
-        "Rest after 429, 503 or no answer; doubles each time in a row.";
+        "Back-off after 429, 503 or no answer; doubles each time in a row.";
     "politeness.most_rest" => politeness.most_rest,
-        "Longest such rest, and longest Retry-After that is kept.";
+        "Longest back-off, and longest Retry-After that is obeyed.";
     "politeness.robots_retry" => robots_retry,
-        "How long a host whose robots.txt cannot be had is left alone.";
+        "Wait before a host whose robots.txt cannot be read is tried again.";
     "politeness.allow_private" => allow_private,
-        "Whether private and loopback addresses may be fetched from. For your own network only.";
+        "Fetch from private and loopback addresses. For your own network only.";
     "network.hosts_file" => hosts_file,
-        "File of lines `ADDRESS[:PORT] NAME…`: names that are not looked up in the DNS.";
+        "File of lines `ADDRESS[:PORT] NAME…`, used instead of the DNS for these names.";
     "network.proxy" => proxy, "HTTP proxy for all requests, as \"host:port\"; empty for none.";
     "network.proxy_authorization" => proxy_authorization,
         "Value of Proxy-Authorization, such as \"Basic …\"; empty for none.";
-    "fetch.connect" => fetch.connect, "Time until there is a connection, TLS included.";
-    "fetch.idle" => fetch.idle, "Time until the next byte.";
-    "fetch.total" => fetch.total, "Time until an answer is there in full.";
-    "fetch.min_bytes_per_s" => fetch.min_bytes_per_s, "Least rate that is waited for.";
-    "fetch.slow_window" => fetch.slow_window, "For how long the rate may be lower.";
+    "fetch.connect" => fetch.connect, "Time limit for a connection, TLS included.";
+    "fetch.idle" => fetch.idle, "Time limit for the next byte.";
+    "fetch.total" => fetch.total, "Time limit for a whole answer.";
+    "fetch.min_bytes_per_s" => fetch.min_bytes_per_s, "Slowest rate that is accepted.";
+    "fetch.slow_window" => fetch.slow_window, "How long the rate may be lower.";
     "fetch.headers" => fetch.headers, "Most header fields of an answer.";
     "fetch.head_bytes" => fetch.head_bytes, "Most bytes of an answer's head.";
-    "fetch.html_bytes" => fetch.html_bytes, "Decoded bytes of a page that are kept.";
-    "fetch.other_bytes" => fetch.other_bytes, "Decoded bytes of anything else that are kept.";
-    "fetch.robots_bytes" => fetch.robots_bytes, "Bytes of a robots.txt that count.";
-    "fetch.sitemap_bytes" => fetch.sitemap_bytes, "Decoded bytes of a sitemap that are read.";
-    "fetch.encodings" => fetch.encodings, "Content encodings on top of each other.";
-    "fetch.robots_redirects" => fetch.robots_redirects, "Redirects in a row of a robots.txt.";
-    "limits.requests" => limits.requests, "Requests under way at once.";
-    "limits.jobs" => limits.jobs, "Hosts with a page under way or waiting for its turn.";
+    "fetch.html_bytes" => fetch.html_bytes, "Most decoded bytes of a page; the rest is cut.";
+    "fetch.other_bytes" => fetch.other_bytes, "Most decoded bytes of anything else; the rest is cut.";
+    "fetch.robots_bytes" => fetch.robots_bytes, "Most bytes of a robots.txt; the rest is ignored.";
+    "fetch.sitemap_bytes" => fetch.sitemap_bytes, "Most decoded bytes of a sitemap.";
+    "fetch.encodings" => fetch.encodings, "Most content encodings on top of each other.";
+    "fetch.robots_redirects" => fetch.robots_redirects, "Most redirects in a row of a robots.txt.";
+    "limits.requests" => limits.requests, "Most requests under way at once.";
+    "limits.jobs" => limits.jobs, "Most hosts with a page under way or waiting for its turn.";
     "limits.free_disk_mb" => free_disk_mb,
-        "The crawl pauses while the disk has fewer megabytes free than this.";
-    "hygiene.leave_seed_hosts" => leave_seed_hosts, "Whether links to other hosts are followed.";
+        "Pause while the disk has fewer megabytes free than this.";
+    "hygiene.leave_seed_hosts" => leave_seed_hosts, "Follow links to hosts other than the seeds'.";
     "hygiene.depth" => tolerance.depth, "Most links and redirects from a seed to a page.";
     "hygiene.pages_per_host" => tolerance.pages_per_host, "Most pages known of one host.";
     "hygiene.segments" => tolerance.segments, "Most path segments of an address.";
-    "hygiene.repeats" => tolerance.repeats, "Most times that one segment stands in a path.";
+    "hygiene.repeats" => tolerance.repeats, "Most occurrences of one segment in a path.";
     "hygiene.parameters" => tolerance.parameters, "Most query parameters of an address.";
     "hygiene.probe_pages" => probe_pages,
-        "Pages of a host after which it is asked once for one that cannot exist, to know its \
-         way of saying so; 0 for never.";
+        "After this many pages of a host, request one URL that cannot exist, to learn what its 404 \
+         looks like; 0 for never.";
     "hygiene.drop_duplicates" => drop_duplicates,
-        "Whether pages that say the same as another of their host are left out.";
+        "Skip duplicates within a host.";
     "hygiene.calendar_years" => tolerance.calendar_years,
-        "Years that a calendar may reach into the future.";
+        "Most years that a calendar may reach into the future.";
     "archive.file_mb" => archive_file_mb, "Megabytes at which a WARC file is closed.";
     "archive.level" => archive_level, "Compression of WARC records: 1 fast, 9 small.";
     "memory.cache_mb" => cache_mb, "Megabytes for the tables' cache.";
-    "memory.sieve_mb" => sieve_mb, "Megabytes for recently seen URLs; the others are on disk.";
+    "memory.sieve_mb" => sieve_mb, "Megabytes for recently seen URLs; older ones are on disk.";
     "memory.pages_mb" => pages_mb,
-        "Megabytes for what is known of pages; a full one takes no new page.";
+        "Megabytes for the state of pages; no new page is taken once they are full.";
     "memory.index_mb" => index_mb,
-        "Megabytes for pages that wait to be written to the search index, at least 15.";
-    "search.index" => index, "Whether a crawl that listens keeps a search index.";
+        "Megabytes for pages waiting to be written to the search index, at least 15.";
+    "search.index" => index, "Keep a search index while the crawl serves HTTP.";
     "search.client_percent" => client_percent,
-        "Percent of the weight of all clicks that one client's clicks of a day can have; 100 for \
-         no bound.";
+        "Most that one client's clicks of a day can weigh, in percent of all clicks; 100 for no \
+         bound.";
     "search.keep_days" => keep_days,
-        "Days that searches and clicks are kept; who made them is forgotten after one.";
+        "Days that searches and clicks are kept; who made them is forgotten after one day.";
 };
 
 /// Why a configuration was refused.

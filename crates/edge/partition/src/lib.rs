@@ -1,27 +1,32 @@
-//! A crawl from its seeds to its archive: the loop that joins frontier, network and store.
+//! One owner's part of a crawl, from its seeds to its archive: the loop that joins frontier, network
+//! and store, and what several partitions of one process share.
 
 pub mod config;
-mod crawl;
+mod exchange;
 pub mod explain;
-mod hygiene;
-mod look;
+mod gate;
+mod ledger;
 mod net;
-mod open;
-mod operate;
+mod pages;
+mod partition;
+mod partitions;
 mod read;
+mod robots;
 mod run;
-mod settle;
+mod shelf;
 mod snapshot;
-mod status;
 mod tally;
+mod taped;
+mod timeline;
 pub mod work;
 
 pub use config::{BadConfig, Config};
-pub use crawl::{Crawl, CrawlError};
+pub use exchange::{Delivery, Exchange, InProcess, Receipt, owner};
 pub use net::{Net, NoNetwork};
-pub use open::Replayed;
-pub use operate::{Heard, HostView, Portrait, SourceView};
+pub use partition::{
+    CrawlError, Heard, HostView, Next, Partition, Portrait, Settled, SourceView, Status,
+};
+pub use partitions::Partitions;
 pub use run::{Clock, Ended, Stop, Watch, run};
-pub use settle::Settled;
-pub use status::Status;
 pub use tally::Tally;
+pub use taped::Replayed;

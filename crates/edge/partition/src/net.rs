@@ -12,8 +12,8 @@ use tidewatch_fetch::{
 };
 
 use crate::Config;
+use crate::partition::overloaded;
 use crate::read::read;
-use crate::settle::overloaded;
 use crate::work::{Came, Held, Job, Report};
 
 /// How long a host's address is believed before the resolver, which keeps to

@@ -1,14 +1,14 @@
-//! The loop: jobs out, reports in, everything synced twice a second.
+//! The loop: jobs out, reports in, everything committed and synced twice a second.
 //!
-//! One thread owns the crawl and never waits for the network: it hands jobs to
-//! the runtime and sleeps until a report comes or a host opens. So the crawl's
-//! state needs no lock, and what it decides depends on reports alone. Reports
-//! that come together are committed together, before more jobs are handed out.
+//! One thread owns the partition and never waits for the network: it hands jobs to the runtime and sleeps
+//! until a report comes or a host opens. So the partition's state needs no lock, and its decisions depend
+//! on reports alone. Reports join the next commit; a crash loses at most the work since the last sync,
+//! none of which was told to be stored.
 //!
-//! A full disk is no reason to stop. What could not be written is kept, no report
-//! is taken in and no job handed out until it is written, which is tried whenever
-//! everything would be synced.
+//! A full disk does not stop the crawl. What could not be written is kept; no report is taken in and no
+//! job handed out until it is written, which every sync tries again.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,10 @@ use tidewatch_core::{PageId, Span, Time};
 use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
 
+use crate::Net;
 use crate::net::unix_micros;
-use crate::settle::Settled;
-use crate::work::Report;
-use crate::{Crawl, CrawlError, Net};
+use crate::partition::{CrawlError, Next, Partition, Settled};
+use crate::work::{Job, Report};
 
 /// How often everything is synced, and the watcher told.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
@@ -52,9 +52,9 @@ pub struct Clock {
 
 impl Clock {
     /// Starts at a crawl's present time.
-    pub fn of(crawl: &Crawl) -> Clock {
-        let origin = crawl.time(unix_micros(SystemTime::now()));
-        Clock { began: Instant::now(), origin, pace: crawl.pace() }
+    pub fn of(partition: &Partition) -> Clock {
+        let origin = partition.time(unix_micros(SystemTime::now()));
+        Clock { began: Instant::now(), origin, pace: partition.pace() }
     }
 
     /// The time now.
@@ -93,7 +93,7 @@ pub enum Ended {
 }
 
 impl Stop {
-    fn why(&self, began: Instant, fetches: u64) -> Option<Ended> {
+    pub(crate) fn why(&self, began: Instant, fetches: u64) -> Option<Ended> {
         if self.flag.load(Ordering::Relaxed) {
             Some(Ended::Told)
         } else if self.after.is_some_and(|after| began.elapsed() >= after) {
@@ -104,18 +104,18 @@ impl Stop {
     }
 }
 
-/// Someone who follows a crawl.
+/// Someone who follows a partition.
 pub trait Watch {
     /// These pages' copies are stored: they survive the machine.
-    fn stored(&mut self, _crawl: &Crawl, _pages: &[PageId]) {}
+    fn stored(&mut self, _partition: &Partition, _pages: &[PageId]) {}
     /// Takes part in every turn of the loop.
-    fn turn(&mut self, _crawl: &mut Crawl, _now: Time) -> Result<(), CrawlError> {
+    fn turn(&mut self, _partition: &mut Partition, _now: Time) -> Result<(), CrawlError> {
         Ok(())
     }
     /// A report was settled.
-    fn settled(&mut self, _crawl: &Crawl, _settled: Settled, _now: Time) {}
+    fn settled(&mut self, _partition: &Partition, _settled: Settled, _now: Time) {}
     /// Twice a second.
-    fn tick(&mut self, _crawl: &Crawl, _now: Time) {}
+    fn tick(&mut self, _partition: &Partition, _now: Time) {}
     /// The disk is full and the crawl pauses, or it goes on.
     fn disk(&mut self, _is_full: bool) {}
     /// Bytes that are free on the disk of a directory, if that can be told.
@@ -126,39 +126,40 @@ pub trait Watch {
 
 /// Crawls until told to stop. Everything done is stored when it returns.
 pub fn run(
-    crawl: &mut Crawl,
+    partition: &mut Partition,
     net: &Arc<Net>,
     runtime: &Handle,
     stop: &Stop,
     watch: &mut dyn Watch,
 ) -> Result<Ended, CrawlError> {
     let (sender, reports) = mpsc::channel();
-    let (clock, before) = (Clock::of(crawl), crawl.tally().all_fetches());
+    let (clock, before) = (Clock::of(partition), partition.tally().all_fetches());
     let mut hand = Hand { net, runtime, sender, under_way: 0 };
     let mut keeper = Keeper::new();
     let began = Instant::now();
     let ended = loop {
-        if let Some(ended) = stop.why(began, crawl.tally().all_fetches() - before) {
+        if let Some(ended) = stop.why(began, partition.tally().all_fetches() - before) {
             break ended;
         }
         let turn = Instant::now();
-        let wait = if keeper.is_full { Time::NEVER } else { hand.out(crawl, clock.now())? };
-        crawl.unsaved_took += turn.elapsed();
+        let wait = if keeper.is_full { Time::NEVER } else { hand.out(partition, clock.now())? };
+        partition.taped_mut().count_time(turn.elapsed());
         let sleep = clock.until(wait).min(LONGEST_SLEEP);
         if keeper.is_stuck {
             std::thread::sleep(LONGEST_SLEEP);
         } else {
-            let taken = take(crawl, &reports, sleep, &clock, &mut hand, &mut keeper, watch);
-            keeper.bear(taken.and_then(|()| watch.turn(crawl, clock.now())), watch)?;
+            let taken = take(partition, &reports, sleep, &clock, &mut hand, &mut keeper, watch);
+            let met = taken.and_then(|()| partition.meet(clock.now()));
+            keeper.bear(met.and_then(|()| watch.turn(partition, clock.now())), watch)?;
         }
-        keeper.keep(crawl, clock.now(), watch)?;
+        keeper.keep(partition, clock.now(), watch)?;
     };
     let last = Instant::now();
     while hand.under_way > 0 && last.elapsed() < LAST_WAIT && !keeper.is_stuck {
-        take(crawl, &reports, LONGEST_SLEEP, &clock, &mut hand, &mut keeper, watch)?;
+        take(partition, &reports, LONGEST_SLEEP, &clock, &mut hand, &mut keeper, watch)?;
     }
-    keeper.sync(crawl, clock.now(), watch)?;
-    crawl.save()?;
+    keeper.sync(partition, clock.now(), watch)?;
+    partition.save()?;
     Ok(ended)
 }
 
@@ -172,25 +173,39 @@ struct Hand<'h> {
 
 impl Hand<'_> {
     /// Hands out everything that can be done now, and returns when there is more.
-    fn out(&mut self, crawl: &mut Crawl, now: Time) -> Result<Time, CrawlError> {
+    fn out(&mut self, partition: &mut Partition, now: Time) -> Result<Time, CrawlError> {
         loop {
-            let job = match crawl.next(now)? {
-                Ok(job) => job,
-                Err(until) => return Ok(until),
+            let job = match partition.next(now)? {
+                Next::Job(job) => job,
+                Next::WaitUntil(until) => return Ok(until),
             };
             let (net, sender) = (Arc::clone(self.net), self.sender.clone());
             self.under_way += 1;
+            let gate = partition.member().map(|member| Arc::clone(member.gate()));
+            let shared = gate.zip(address(partition, &job));
             self.runtime.spawn(async move {
+                let report = match shared {
+                    Some((gate, address)) => gate.pass(address, Box::pin(net.perform(job))).await,
+                    None => net.perform(job).await,
+                };
                 // Nobody listens any more when the crawl has stopped.
-                let _ = sender.send(net.perform(job).await);
+                let _ = sender.send(report);
             });
         }
     }
 }
 
-/// Waits for a report, takes in all that are there, and commits them as one.
+/// The address that a job asks.
+fn address(partition: &Partition, job: &Job) -> Option<IpAddr> {
+    match job {
+        Job::Resolve { .. } => None,
+        Job::Robots { host, .. } | Job::Page { host, .. } => partition.address_of(*host),
+    }
+}
+
+/// Waits for a report and takes in all that are there.
 fn take(
-    crawl: &mut Crawl,
+    partition: &mut Partition,
     reports: &Receiver<Report>,
     wait: Duration,
     clock: &Clock,
@@ -208,14 +223,14 @@ fn take(
     for report in first.into_iter().chain(reports.try_iter()).take(MOST_AT_ONCE) {
         hand.under_way -= 1;
         let now = clock.now();
-        taken.push((crawl.take_in(report, now)?, now));
+        taken.push((partition.take_in(report, now)?, now));
     }
-    crawl.unsaved_took += turn.elapsed();
-    // Even if they cannot be committed now, they will be before they are told to be stored.
+    partition.taped_mut().count_time(turn.elapsed());
+    // They are told to be stored after the next sync.
     keeper.stored.extend(taken.iter().filter_map(|(settled, _)| settled.held()));
-    let committed = crawl.commit();
+    let committed = partition.commit_if_large();
     for (settled, now) in taken {
-        watch.settled(crawl, settled, now);
+        watch.settled(partition, settled, now);
     }
     committed
 }
@@ -261,44 +276,44 @@ impl Keeper {
 
     fn keep(
         &mut self,
-        crawl: &mut Crawl,
+        partition: &mut Partition,
         now: Time,
         watch: &mut dyn Watch,
     ) -> Result<(), CrawlError> {
         if self.synced.elapsed() < SYNC_EVERY {
             return Ok(());
         }
-        let least = crawl.config.free_disk_mb << 20;
-        let is_full = watch.free_bytes(crawl.store().dir()).is_some_and(|free| free < least);
+        let least = partition.config().free_disk_mb << 20;
+        let is_full = watch.free_bytes(partition.store().dir()).is_some_and(|free| free < least);
         if self.is_stuck && is_full {
             // It would fail again.
             self.synced = Instant::now();
             return Ok(());
         }
-        let synced = self.sync(crawl, now, watch).and_then(|()| Self::save(crawl));
+        let synced = self.sync(partition, now, watch).and_then(|()| Self::save(partition));
         self.bear(synced, watch)?;
         self.note_disk(is_full || self.is_stuck, watch);
         Ok(())
     }
 
-    fn save(crawl: &mut Crawl) -> Result<(), CrawlError> {
-        let is_time = crawl.unsaved_took >= LONGEST_REPLAY.max(SAVE_SHARE * crawl.save_took);
-        if is_time { crawl.save() } else { Ok(()) }
+    fn save(partition: &mut Partition) -> Result<(), CrawlError> {
+        let is_time = partition.taped_mut().wants_save(LONGEST_REPLAY, SAVE_SHARE);
+        if is_time { partition.save() } else { Ok(()) }
     }
 
     fn sync(
         &mut self,
-        crawl: &mut Crawl,
+        partition: &mut Partition,
         now: Time,
         watch: &mut dyn Watch,
     ) -> Result<(), CrawlError> {
         self.synced = Instant::now();
-        crawl.sync()?;
-        watch.stored(crawl, &self.stored);
+        partition.sync()?;
+        watch.stored(partition, &self.stored);
         self.stored.clear();
-        watch.tick(crawl, now);
+        watch.tick(partition, now);
         // A status that cannot be written is old, which its reader can live with.
-        let _ = crawl.status().write(crawl.store().dir());
+        let _ = partition.status().write(partition.store().dir());
         self.synced = Instant::now();
         Ok(())
     }

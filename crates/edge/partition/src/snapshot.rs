@@ -1,10 +1,8 @@
 //! The frontier as it was at some batch of the tape, in a file.
 //!
-//! Playing a tape takes as long as its history is; a snapshot cuts that to
-//! what came after it. It is only ever a short cut: a file that is absent,
-//! damaged, or newer than the tables is passed over, and the tape is played
-//! from its beginning. What is played after it is checked, decision by
-//! decision, as ever.
+//! Playing a whole tape takes long; with a snapshot only what came after it is played. A snapshot is only
+//! a short cut: if it is missing, damaged or newer than the tables, the whole tape is played. Decisions
+//! played after it are checked as always.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
@@ -16,8 +14,8 @@ use tidewatch_policy::Policy;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const NAME: &str = "frontier.snapshot";
-/// Begins the file; the last sign counts its versions.
-const MAGIC: &[u8; 8] = b"tidesnp3";
+/// Begins the file; the last character counts versions.
+const MAGIC: &[u8; 8] = b"tidesnp2";
 /// Magic, checksum, batch, time.
 const HEAD: usize = 32;
 /// Bytes read or written at a time.

@@ -1,10 +1,12 @@
-//! Counts of a whole crawl, kept across restarts.
+//! Counts of a crawl, kept across restarts.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{DropReason, FetchKind, Reason};
-use tidewatch_store::{Batch, Store, StoreError};
+use tidewatch_store::StoreError;
+
+use crate::pages::Pages;
 
 /// Under which name the store keeps the counts.
 const NAME: &str = "tally";
@@ -17,9 +19,9 @@ pub struct Tally {
     pub fetches: BTreeMap<String, u64>,
     /// Answers, by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests and pages that came to nothing, by reason.
+    /// Failed requests, by reason.
     pub reasons: BTreeMap<Reason, u64>,
-    /// Addresses and pages that were left out of the crawl, by reason.
+    /// URLs and pages that were dropped, by reason.
     pub dropped: BTreeMap<DropReason, u64>,
     /// Requests for robots.txt.
     pub robots: u64,
@@ -38,7 +40,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts something left out of the crawl.
+    /// Counts a URL or page that was dropped.
     pub(crate) fn drop(&mut self, reason: DropReason) {
         *self.dropped.entry(reason).or_default() += 1;
     }
@@ -60,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// Counts a reason.
+    /// Counts a failed request.
     pub(crate) fn count(&mut self, reason: Reason) {
         *self.reasons.entry(reason).or_default() += 1;
     }
@@ -81,17 +83,37 @@ impl Tally {
         self.fetches.values().sum()
     }
 
-    pub(crate) fn restore(&mut self, store: &Store) -> Result<(), StoreError> {
-        if let Some(bytes) = store.tables()?.meta(NAME)? {
-            let damaged = |_| StoreError::Damaged { table: "meta", key: 0 };
-            *self = serde_json::from_slice(&bytes).map_err(damaged)?;
-        }
-        Ok(())
+    /// The counts as they were committed last.
+    pub(crate) fn restore(pages: &Pages) -> Result<Tally, StoreError> {
+        let damaged = |_| StoreError::Damaged { table: "meta", key: 0 };
+        let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).map_err(damaged);
+        pages.meta(NAME)?.map_or_else(|| Ok(Tally::default()), read)
     }
 
-    pub(crate) fn keep(&self, batch: &mut Batch) {
-        let bytes = serde_json::to_vec(self).expect("counts can be written");
-        batch.meta.insert(NAME.to_owned(), bytes);
+    /// Adds the counts to the next commit.
+    pub(crate) fn keep(&self, pages: &mut Pages) {
+        pages.put_meta(NAME, serde_json::to_vec(self).expect("counts can be written"));
+    }
+
+    /// Adds the counts of another partition.
+    pub(crate) fn add(&mut self, other: &Tally) {
+        add(&mut self.fetches, &other.fetches);
+        add(&mut self.statuses, &other.statuses);
+        add(&mut self.reasons, &other.reasons);
+        add(&mut self.dropped, &other.dropped);
+        self.robots += other.robots;
+        self.held += other.held;
+        self.body_bytes += other.body_bytes;
+        self.copies += other.copies;
+        self.changes += other.changes;
+        self.revisits += other.revisits;
+        self.archive_bytes += other.archive_bytes;
+    }
+}
+
+fn add<K: Clone + Ord>(counts: &mut BTreeMap<K, u64>, others: &BTreeMap<K, u64>) {
+    for (key, count) in others {
+        *counts.entry(key.clone()).or_default() += count;
     }
 }
 

@@ -1,7 +1,6 @@
-//! What the loop asks the network for, and what comes back.
+//! Jobs that the loop hands to the network, and the reports that come back.
 //!
-//! A job carries everything that it needs and a report everything that it
-//! found, so that between the two no state is shared.
+//! A job carries everything it needs and a report everything it found, so the two share no state.
 
 use std::net::IpAddr;
 
@@ -9,10 +8,10 @@ use tidewatch_archive::{Digest, Packed};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId, Reason, Span};
 
-/// One thing to do.
+/// Something to request or look up.
 #[derive(Clone, Debug)]
 pub enum Job {
-    /// Find a host's address.
+    /// Look up a host's address.
     Resolve {
         /// The host.
         host: HostId,
@@ -36,12 +35,12 @@ pub enum Job {
         page: PageId,
         /// Where it is.
         url: CanonicalUrl,
-        /// The copy that is there, if one is.
+        /// The copy held, if its record is in the archive.
         held: Option<Held>,
     },
 }
 
-/// What is known of the copy that a fetch may confirm.
+/// The copy that a conditional request may confirm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// For If-None-Match.
@@ -72,7 +71,7 @@ pub enum Report {
         host: HostId,
         /// Status and body, or why there are none.
         found: Result<(u16, Vec<u8>), Reason>,
-        /// What it asks to wait.
+        /// Retry-After.
         retry_after: Option<Span>,
         /// How long it took.
         took: Span,
@@ -112,11 +111,11 @@ pub enum Came {
         /// Whether for good (301, 308).
         for_good: bool,
     },
-    /// Nothing, for good (404, 410).
+    /// The page is gone (404, 410).
     Gone,
-    /// Nothing now: 429 or 503, and what it asks to wait.
+    /// 429 or 503, with Retry-After.
     Overloaded(Reason, Option<Span>),
-    /// An answer that is no page.
+    /// An answer without a page.
     Refused(Reason),
     /// No answer.
     Nothing(Reason),
@@ -143,7 +142,7 @@ pub struct Content {
     pub links: Vec<(CanonicalUrl, String)>,
     /// Sources that it names: feeds.
     pub feeds: Vec<CanonicalUrl>,
-    /// Links that it says have changed: places among `links`, ascending, and when that was, in
+    /// Links that the page says have changed: indices into `links`, ascending, and when, in
     /// microseconds of Unix time.
     pub dated: Vec<(usize, i64)>,
     /// What says so: `sitemap` or `feed`.

@@ -16,6 +16,25 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
+    /// Takes the directory of a crawl together with other readers. Nothing in it is changed.
+    pub(crate) fn share(dir: &Path) -> Result<Claim, StoreError> {
+        if !dir.join("format").is_file() {
+            return Err(StoreError::NoCrawl { dir: dir.to_owned() });
+        }
+        let path = dir.join("lock");
+        let lock =
+            File::open(&path).map_err(|source| StoreError::Io { path: path.clone(), source })?;
+        match lock.try_lock_shared() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse { dir: dir.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(StoreError::Io { path, source }),
+        }
+        check_format(dir)?;
+        Ok(Claim { _lock: lock })
+    }
+
     /// Takes the directory, made if it is not there.
     pub(crate) fn take(dir: &Path) -> Result<Claim, StoreError> {
         let failed = |path: &Path| {
@@ -40,13 +59,19 @@ impl Claim {
         if is_new {
             write_format(&format).map_err(failed(&format))?;
         }
-        let found = fs::read_to_string(&format).map_err(failed(&format))?;
-        if found.trim() != FORMAT.to_string() {
-            let found = found.trim().chars().take(40).collect();
-            return Err(StoreError::OtherFormat { dir: dir.to_owned(), found, ours: FORMAT });
-        }
+        check_format(dir)?;
         Ok(Claim { _lock: lock })
     }
+}
+
+fn check_format(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join("format");
+    let found = fs::read_to_string(&path).map_err(|source| StoreError::Io { path, source })?;
+    if found.trim() != FORMAT.to_string() {
+        let found = found.trim().chars().take(40).collect();
+        return Err(StoreError::OtherFormat { dir: dir.to_owned(), found, ours: FORMAT });
+    }
+    Ok(())
 }
 
 /// Whether something lies there that a crawl that died at birth did not leave.

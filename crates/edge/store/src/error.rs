@@ -44,11 +44,41 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The storage engine failed.
-    #[error("the store's tables failed: {0}")]
+    #[error("the tables in db cannot be read or written ({})", cause(.0))]
     Engine(#[from] fjall::Error),
+    /// The tables hold less than was stored.
+    #[error(
+        "{} is damaged: it holds less than was stored, and nothing was changed; restore the crawl's \
+         directory from a copy, or delete the file `synced` in it to go on with what is left",
+        path.display()
+    )]
+    Lost {
+        /// The journal, or the directory of the tables.
+        path: PathBuf,
+    },
+    /// Somebody wants to write to a store that was opened for reading.
+    #[error("{} was opened for reading", dir.display())]
+    ReadOnly {
+        /// The crawl's directory.
+        dir: PathBuf,
+    },
+    /// There is no crawl to read.
+    #[error("{} holds no crawl; begin one with tidewatch crawl", dir.display())]
+    NoCrawl {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// A write failed, and none has been tried since.
     #[error("the store's tables are closed since a write failed; free some room on the disk")]
     Closed,
+    /// A small file does not hold what it should.
+    #[error("{} does not hold {held}; restore the directory from a copy", path.display())]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        held: &'static str,
+    },
     /// A row cannot be read.
     #[error("row {key} of table {table} is damaged; restore the directory from a copy")]
     Damaged {
@@ -69,7 +99,7 @@ impl StoreError {
         match self {
             StoreError::Io { source, .. } => is_full(source),
             StoreError::Engine(fjall::Error::Poisoned) | StoreError::Closed => true,
-            StoreError::Engine(error) => has_full_disk(error),
+            StoreError::Engine(error) => io_cause(error).is_some_and(is_full),
             _ => false,
         }
     }
@@ -81,8 +111,25 @@ pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Whether one of an error's causes says so.
-fn has_full_disk(error: &(dyn std::error::Error + 'static)) -> bool {
-    let is_full_here = error.downcast_ref::<io::Error>().is_some_and(is_full);
-    is_full_here || error.source().is_some_and(has_full_disk)
+/// What the system said, if an error comes from there.
+fn io_cause<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e io::Error> {
+    error.downcast_ref().or_else(|| io_cause(error.source()?))
+}
+
+/// What the engine's error says in a person's words.
+fn cause(error: &fjall::Error) -> String {
+    if let Some(io) = io_cause(error) {
+        return io.to_string();
+    }
+    match error {
+        fjall::Error::Locked => "another process uses them".to_owned(),
+        fjall::Error::Poisoned => "a write failed before".to_owned(),
+        fjall::Error::Storage(_) => {
+            "a table is damaged; restore the directory from a copy".to_owned()
+        }
+        fjall::Error::JournalRecovery(_) => {
+            "a journal is damaged; restore the directory from a copy".to_owned()
+        }
+        _ => "they are damaged or of another version; restore the directory from a copy".to_owned(),
+    }
 }

@@ -5,8 +5,9 @@
 //! ```text
 //! DIR/lock     held by the one process that uses the directory
 //! DIR/format   the version of everything below
-//! DIR/db/      tables: pages, copies, twins, hosts, tape, meta
+//! DIR/db/      tables: pages, copies, twins, hosts, tape, meta, outbox
 //! DIR/sieve/   fingerprints of all known URLs, an index of the table of pages
+//! DIR/synced   how much the last sync made durable
 //! ```
 //!
 //! # The life of a fetch
@@ -18,6 +19,12 @@
 //! [`Store::sync`] it survives the machine too, and only then may a page be
 //! reported as stored.
 //!
+//! # Damage
+//!
+//! [`Store::open`] reads the engine's journals by their checksums before the engine does, and `DIR/synced`
+//! tells how much the last sync made durable. If less is there, the store is refused and left as it is.
+//! [`Store::read`] changes nothing in any case.
+//!
 //! # When the disk refuses
 //!
 //! The engine takes no write after one that failed. So the tables are closed then, and opened
@@ -26,21 +33,29 @@
 
 mod dir;
 mod error;
+mod journal;
 mod rows;
 pub mod sieve;
+mod synced;
 mod tables;
+mod view;
 
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
+use tempfile::TempDir;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
 use self::dir::Claim;
 pub use self::dir::free_bytes;
 pub use self::error::{StoreError, is_full};
-pub use self::rows::{Absent, Batch, CopyRow, HostRow, PageRow, Place, RobotsRow, TwinKey};
+use self::journal::Journal;
+pub use self::rows::{
+    Absent, Batch, CopyRow, HostRow, PageRow, Parcel, Place, RobotsRow, SentLink, TwinKey,
+};
 use self::sieve::{Fingerprint, Sieve};
+use self::synced::{Mark, Synced};
 pub use self::tables::Tables;
 
 /// How much memory a store may use for itself.
@@ -58,6 +73,24 @@ impl Default for Memory {
     }
 }
 
+/// Reads the journals and makes sure that they hold everything that was synced. Whatever else they hold
+/// may be torn by a crash.
+fn check_journals(dir: &Path) -> Result<Vec<Journal>, StoreError> {
+    let db = dir.join("db");
+    let journals = journal::read(&db).map_err(|source| StoreError::Io { path: db, source })?;
+    let last = journals.iter().filter_map(|journal| journal.last_tape).max();
+    let synced = Synced::read(dir).tape;
+    // Without a batch of the tape in any journal, all of it must be in the tables.
+    let is_short = last
+        .map_or(synced > 0 && journals.iter().any(|journal| journal.has_rest), |last| {
+            last + 1 < synced
+        });
+    match journals.iter().rev().find(|journal| journal.has_rest).or(journals.last()) {
+        Some(journal) if is_short => Err(StoreError::Lost { path: journal.path.clone() }),
+        _ => Ok(journals),
+    }
+}
+
 /// The state of a crawl in one directory.
 pub struct Store {
     dir: PathBuf,
@@ -72,7 +105,10 @@ pub struct Store {
     next_tape: u64,
     /// Pages before this one are committed.
     committed: PageId,
+    /// Where the last sync is noted; none in a store that is only read.
+    mark: Option<Mark>,
     // Given up last, when the tables are closed.
+    _view: Option<TempDir>,
     _claim: Claim,
 }
 
@@ -80,14 +116,43 @@ impl Store {
     /// Opens the directory, or makes a new crawl in it.
     pub fn open(dir: &Path, memory: Memory) -> Result<Store, StoreError> {
         let claim = Claim::take(dir)?;
-        let tables = Tables::open(&dir.join("db"), memory.cache)?;
-        let io = |source| StoreError::Io { path: dir.join("sieve"), source };
-        let mut sieve = Sieve::open(&dir.join("sieve"), memory.sieve).map_err(io)?;
+        check_journals(dir)?;
+        let mark = Mark::open(dir)
+            .map_err(|source| StoreError::Io { path: dir.join(synced::NAME), source })?;
+        Self::assemble(dir, memory, claim, Some(mark), None)
+    }
+
+    /// Opens the crawl in the directory for reading. Nothing in the directory is changed; no crawl may
+    /// run there meanwhile.
+    pub fn read(dir: &Path, memory: Memory) -> Result<Store, StoreError> {
+        let claim = Claim::share(dir)?;
+        let journals = check_journals(dir)?;
+        let failed = |source| StoreError::Io { path: std::env::temp_dir(), source };
+        let view = view::of(dir, &journals).map_err(failed)?;
+        Self::assemble(dir, memory, claim, None, Some(view))
+    }
+
+    fn assemble(
+        dir: &Path,
+        memory: Memory,
+        claim: Claim,
+        mark: Option<Mark>,
+        view: Option<TempDir>,
+    ) -> Result<Store, StoreError> {
+        let files = view.as_ref().map_or(dir, TempDir::path);
+        let tables = Tables::open(&files.join("db"), memory.cache)?;
+        let path = files.join("sieve");
+        let io = |source| StoreError::Io { path: path.clone(), source };
+        let mut sieve = Sieve::open(&path, memory.sieve).map_err(io)?;
         let next_page = tables.next_page()?;
+        let synced = Synced::read(dir);
+        if tables.next_tape()? < synced.tape || next_page.0 < synced.pages {
+            return Err(StoreError::Lost { path: dir.join("db") });
+        }
         if sieve.covers() > next_page {
-            // The tables were put back from an older copy: make the index again.
-            std::fs::remove_dir_all(dir.join("sieve")).map_err(io)?;
-            sieve = Sieve::open(&dir.join("sieve"), memory.sieve).map_err(io)?;
+            // A crash took pages that were never synced: make the index again.
+            std::fs::remove_dir_all(&path).map_err(io)?;
+            sieve = Sieve::open(&path, memory.sieve).map_err(io)?;
         }
         let mut hosts = FxHashMap::default();
         let mut origins = Vec::new();
@@ -106,6 +171,8 @@ impl Store {
             next_page,
             next_tape,
             committed: next_page,
+            mark,
+            _view: view,
             _claim: claim,
         };
         store.fill_sieve(&origins)?;
@@ -202,7 +269,11 @@ impl Store {
 
     /// Makes everything committed survive the machine.
     pub fn sync(&mut self) -> Result<(), StoreError> {
-        self.write(Tables::sync)
+        self.write(Tables::sync)?;
+        let synced = Synced { tape: self.next_tape, pages: self.committed.0 };
+        let path = || self.dir.join(synced::NAME);
+        let noted = self.mark.as_ref().map_or(Ok(()), |mark| mark.write(synced));
+        noted.map_err(|source| StoreError::Io { path: path(), source })
     }
 
     /// Writes to the tables, opened again if they were closed, and closes them if that fails.
@@ -210,6 +281,9 @@ impl Store {
         &mut self,
         write: impl FnOnce(&Tables) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        if self.mark.is_none() {
+            return Err(StoreError::ReadOnly { dir: self.dir.clone() });
+        }
         let tables = match self.tables.take() {
             Some(tables) => tables,
             None => Tables::open(&self.dir.join("db"), self.memory.cache)?,

@@ -1,6 +1,6 @@
 //! Rows of the tables, and batches of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, PageId, Time};
@@ -110,6 +110,28 @@ pub struct TwinKey {
     pub hash: u64,
 }
 
+/// A link to a host of another partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentLink {
+    /// The canonical URL.
+    pub url: String,
+    /// Links from a seed.
+    pub depth: u16,
+    /// Redirects from the address that was linked to this one.
+    pub hops: u8,
+    /// Whether it is watched for new links.
+    pub is_source: bool,
+}
+
+/// Links that are sent to another partition together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parcel {
+    /// The partition that owns their hosts.
+    pub to: u32,
+    /// The links.
+    pub links: Vec<SentLink>,
+}
+
 /// Rows that are committed together.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
@@ -118,13 +140,17 @@ pub struct Batch {
     /// New or changed copies.
     pub copies: BTreeMap<PageId, CopyRow>,
     /// Pages whose copy is no more.
-    pub gone: Vec<PageId>,
+    pub gone: BTreeSet<PageId>,
     /// The first page of a host with a smallest fragment hash.
     pub twins: BTreeMap<TwinKey, PageId>,
     /// New or changed hosts.
     pub hosts: BTreeMap<HostId, HostRow>,
     /// What the frontier was told, in order.
     pub tape: Vec<Input>,
+    /// New parcels for other partitions, by number.
+    pub outbox: BTreeMap<u64, Parcel>,
+    /// Parcels that have arrived.
+    pub delivered: Vec<u64>,
     /// Named facts about the crawl as a whole.
     pub meta: BTreeMap<String, Vec<u8>>,
 }
@@ -138,21 +164,8 @@ impl Batch {
             && self.twins.is_empty()
             && self.hosts.is_empty()
             && self.tape.is_empty()
+            && self.outbox.is_empty()
+            && self.delivered.is_empty()
             && self.meta.is_empty()
-    }
-
-    /// Adds a later batch to this one.
-    pub fn append(&mut self, later: Batch) {
-        self.pages.extend(later.pages);
-        for page in &later.gone {
-            self.copies.remove(page);
-        }
-        self.gone.retain(|page| !later.copies.contains_key(page));
-        self.copies.extend(later.copies);
-        self.gone.extend(later.gone);
-        self.twins.extend(later.twins);
-        self.hosts.extend(later.hosts);
-        self.tape.extend(later.tape);
-        self.meta.extend(later.meta);
     }
 }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
-use crate::{Batch, CopyRow, HostRow, PageRow, StoreError, TwinKey};
+use crate::{Batch, CopyRow, HostRow, PageRow, Parcel, StoreError, TwinKey};
 
 /// All tables, open.
 pub struct Tables {
@@ -19,6 +19,7 @@ pub struct Tables {
     hosts: Keyspace,
     tape: Keyspace,
     meta: Keyspace,
+    outbox: Keyspace,
 }
 
 /// Bytes of journals, which a start after a crash has to read: the least that the engine takes.
@@ -41,6 +42,7 @@ impl Tables {
             hosts: table("hosts")?,
             tape: table("tape")?,
             meta: table("meta")?,
+            outbox: table("outbox")?,
             db,
         })
     }
@@ -66,6 +68,12 @@ impl Tables {
         }
         if !batch.tape.is_empty() {
             rows.insert(&self.tape, tape.to_be_bytes(), encode(&batch.tape));
+        }
+        for (number, parcel) in &batch.outbox {
+            rows.insert(&self.outbox, number.to_be_bytes(), encode(parcel));
+        }
+        for number in &batch.delivered {
+            rows.remove(&self.outbox, number.to_be_bytes());
         }
         for (name, value) in &batch.meta {
             rows.insert(&self.meta, name.as_str(), value.as_slice());
@@ -131,6 +139,15 @@ impl Tables {
         self.hosts.iter().map(|row| read_row(row, "hosts", HostId))
     }
 
+    /// Parcels for other partitions that have not arrived, by number.
+    pub fn outbox(&self) -> impl Iterator<Item = Row<u64, Parcel>> {
+        self.outbox.iter().map(|row| {
+            let (key, value) = row.into_inner()?;
+            let number = long_number(&key, "outbox")?;
+            Ok((number, decode(&value, "outbox", number)?))
+        })
+    }
+
     pub(crate) fn next_page(&self) -> Result<PageId, StoreError> {
         let Some(last) = self.pages.last_key_value() else { return Ok(PageId(0)) };
         let last = number(&last.key()?, "pages")?;
@@ -140,10 +157,7 @@ impl Tables {
     /// The number of the next batch on the tape.
     pub(crate) fn next_tape(&self) -> Result<u64, StoreError> {
         let Some(last) = self.tape.last_key_value() else { return Ok(0) };
-        let key = last.key()?;
-        let damaged = StoreError::Damaged { table: "tape", key: 0 };
-        let bytes: [u8; 8] = key.as_ref().try_into().map_err(|_| damaged)?;
-        Ok(u64::from_be_bytes(bytes) + 1)
+        Ok(long_number(&last.key()?, "tape")? + 1)
     }
 
     pub(crate) fn tape(&self, from: u64) -> impl Iterator<Item = Result<Input, StoreError>> {
@@ -189,6 +203,11 @@ fn get<V: DeserializeOwned>(
 fn number(key: &[u8], table: &'static str) -> Result<u32, StoreError> {
     let bytes = key.try_into().map_err(|_| StoreError::Damaged { table, key: 0 })?;
     Ok(u32::from_be_bytes(bytes))
+}
+
+fn long_number(key: &[u8], table: &'static str) -> Result<u64, StoreError> {
+    let bytes = key.try_into().map_err(|_| StoreError::Damaged { table, key: 0 })?;
+    Ok(u64::from_be_bytes(bytes))
 }
 
 fn encode<T: Serialize + ?Sized>(row: &T) -> Vec<u8> {

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use serde_json::json;
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::Crawl;
+use tidewatch_partition::Partition;
 use tidewatch_partition::explain::{told, what_if_json, why_json};
 use tidewatch_policy::WhatIf;
 use tidewatch_report::{Cell, Column, Table};
@@ -63,7 +63,7 @@ impl Budget {
     }
 }
 
-fn no_price(crawl: &Crawl) -> anyhow::Error {
+fn no_price(crawl: &Partition) -> anyhow::Error {
     anyhow!(
         "this crawl uses policy {}, which has no price to explain; only policy = \"price\" does",
         crawl.policy()

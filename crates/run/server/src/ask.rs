@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
-use tidewatch_partition::{Crawl, CrawlError, HostView, Portrait, SourceView};
+use tidewatch_partition::{CrawlError, HostView, Partition, Portrait, SourceView};
 use tidewatch_policy::WhatIf;
 use tokio::sync::oneshot;
 
@@ -24,7 +24,7 @@ const ROWS: usize = 100;
 const SCANNED: u32 = 200_000;
 
 /// A question, with the way back for its answer.
-type Question = Box<dyn FnOnce(&mut Crawl, Time) + Send>;
+type Question = Box<dyn FnOnce(&mut Partition, Time) + Send>;
 
 /// Asks questions, from any thread.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ pub fn channel() -> (Asker, Questions) {
 
 impl Questions {
     /// Answers what waits, for a moment.
-    pub fn answer(&self, crawl: &mut Crawl, now: Time) {
+    pub fn answer(&self, crawl: &mut Partition, now: Time) {
         let began = Instant::now();
         while began.elapsed() < MOMENT
             && let Ok(question) = self.0.try_recv()
@@ -62,7 +62,7 @@ impl Questions {
     }
 
     /// Waits for a question for at most `patience`, and answers it.
-    pub fn wait_and_answer(&self, crawl: &mut Crawl, now: Time, patience: Duration) {
+    pub fn wait_and_answer(&self, crawl: &mut Partition, now: Time, patience: Duration) {
         if let Ok(question) = self.0.recv_timeout(patience) {
             question(crawl, now);
         }
@@ -85,7 +85,7 @@ impl Asker {
     /// Runs a function with the crawl, and blocks until its answer is there.
     pub fn ask_blocking<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Crawl, Time) -> Result<T, CrawlError> + Send + 'static,
+        question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
     ) -> Result<T, NoAnswer> {
         let (reply, answer) = sync_channel(1);
         self.send(question, move |found| drop(reply.send(found)))?;
@@ -95,7 +95,7 @@ impl Asker {
 
     async fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Crawl, Time) -> Result<T, CrawlError> + Send + 'static,
+        question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
     ) -> Result<T, NoAnswer> {
         let (reply, answer) = oneshot::channel();
         self.send(question, move |found| drop(reply.send(found)))?;
@@ -108,7 +108,7 @@ impl Asker {
     /// Queues a question. Its reader may have gone when `reply` is called.
     fn send<T>(
         &self,
-        question: impl FnOnce(&mut Crawl, Time) -> Result<T, CrawlError> + Send + 'static,
+        question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
         reply: impl FnOnce(Result<T, CrawlError>) + Send + 'static,
     ) -> Result<(), NoAnswer> {
         let question: Question = Box::new(move |crawl, now| reply(question(crawl, now)));

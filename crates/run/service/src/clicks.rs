@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Interest, Time};
 use tidewatch_frontier::tape::Query;
-use tidewatch_partition::{Config, Crawl, CrawlError, Heard};
+use tidewatch_partition::{Config, CrawlError, Heard, Partition};
 use tidewatch_search::clicks::{self, Desk, Feedback, Mark, Need};
 use tidewatch_search::{SearchError, Searcher};
 
@@ -39,7 +39,7 @@ impl ClickReader {
     pub(crate) fn open(
         dir: &Path,
         config: &Config,
-        crawl: &Crawl,
+        crawl: &Partition,
         searcher: Option<Searcher>,
     ) -> Result<ClickReader, ServiceError> {
         let share = f64::from(config.client_percent) / 100.0;
@@ -55,7 +55,7 @@ impl ClickReader {
     }
 
     /// Tells the crawl about new views and clicks, every [`READ_EVERY`].
-    pub(crate) fn turn(&mut self, crawl: &mut Crawl, now: Time) -> Result<(), CrawlError> {
+    pub(crate) fn turn(&mut self, crawl: &mut Partition, now: Time) -> Result<(), CrawlError> {
         if self.read_at.elapsed() < READ_EVERY {
             return Ok(());
         }
@@ -90,7 +90,11 @@ impl ClickReader {
     }
 
     /// Reads new entries. A page that only the log names becomes known, as by a link.
-    fn read(&mut self, crawl: &mut Crawl, now: Time) -> Result<clicks::NewInterest, SearchError> {
+    fn read(
+        &mut self,
+        crawl: &mut Partition,
+        now: Time,
+    ) -> Result<clicks::NewInterest, SearchError> {
         let mut known = |url: &str| {
             let url = CanonicalUrl::parse(url).ok()?;
             if crawl.store().pages() < self.most_pages {

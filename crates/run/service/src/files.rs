@@ -3,7 +3,7 @@
 use std::io::{BufRead, ErrorKind};
 use std::path::Path;
 
-use tidewatch_partition::{Crawl, CrawlError, Replayed, Status};
+use tidewatch_partition::{CrawlError, Partition, Replayed, Status};
 use tidewatch_search::clicks::{Desk, Imported, Log, import};
 use tidewatch_store::{Memory, Store};
 
@@ -19,21 +19,21 @@ fn ensure_crawl(dir: &Path) -> Result<(), ServiceError> {
 }
 
 /// Opens a crawl as it was when it ended. It must not be running.
-pub fn look(dir: &Path) -> Result<Crawl, ServiceError> {
+pub fn look(dir: &Path) -> Result<Partition, ServiceError> {
     ensure_crawl(dir)?;
-    Ok(Crawl::look(dir, now_micros())?)
+    Ok(Partition::look(dir, now_micros())?)
 }
 
 /// Takes every decision of a crawl again, with the policy of today. An error if one differs.
 pub fn replay(dir: &Path) -> Result<Replayed, ServiceError> {
     ensure_crawl(dir)?;
-    Ok(Crawl::replay(dir, now_micros())?)
+    Ok(Partition::replay(dir, now_micros())?)
 }
 
-/// The tables of a crawl that is not running.
+/// The tables of a crawl that is not running, for reading.
 pub fn open_store(dir: &Path) -> Result<Store, ServiceError> {
     ensure_crawl(dir)?;
-    Ok(Store::open(dir, Memory::default()).map_err(CrawlError::from)?)
+    Ok(Store::read(dir, Memory::default()).map_err(CrawlError::from)?)
 }
 
 /// The figures that a crawl, running or not, wrote last.

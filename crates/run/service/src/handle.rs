@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::{Crawl, CrawlError, Portrait, Status};
+use tidewatch_partition::{CrawlError, Partition, Portrait, Status};
 use tidewatch_policy::WhatIf;
 use tidewatch_search::{Query, SearchResults, Searcher};
 use tidewatch_server::ask::{Asker, NoAnswer};
@@ -51,8 +51,9 @@ impl Handle {
 
     /// Adds pages to start from.
     pub fn add_seeds(&self, seeds: Vec<CanonicalUrl>) -> Result<(), ServiceError> {
-        let add =
-            move |crawl: &mut Crawl, now| seeds.iter().try_for_each(|seed| crawl.seed(seed, now));
+        let add = move |crawl: &mut Partition, now| {
+            seeds.iter().try_for_each(|seed| crawl.seed(seed, now))
+        };
         self.asker.ask_blocking(add).map_err(ServiceError::from)
     }
 
@@ -64,7 +65,7 @@ impl Handle {
 
     fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Crawl) -> Result<T, CrawlError> + Send + 'static,
+        question: impl FnOnce(&mut Partition) -> Result<T, CrawlError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         Ok(self.asker.ask_blocking(move |crawl, _| question(crawl))?)
     }

@@ -48,7 +48,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidewatch_core::{PageId, Time};
-use tidewatch_partition::{Clock, Crawl, CrawlError, Ended, Net, Settled, Status, Stop, Watch};
+use tidewatch_partition::{Clock, CrawlError, Ended, Net, Partition, Settled, Status, Stop, Watch};
 use tidewatch_search::clicks::Desk;
 use tidewatch_search::{IndexHealth, Searcher};
 use tidewatch_server::ask::{self, Questions};
@@ -83,7 +83,7 @@ impl Observer for Nobody {}
 
 /// A crawl with its index, clicks and server.
 pub struct Service {
-    crawl: Crawl,
+    crawl: Partition,
     /// `None` if the service only reads.
     net: Option<Arc<Net>>,
     stop: Stop,
@@ -106,7 +106,7 @@ impl Service {
     /// Opens a crawl, or starts one where there is none.
     pub fn open(config: &ServiceConfig) -> Result<Service, ServiceError> {
         let (own, runtime) = runtime_of(config)?;
-        let mut crawl = Crawl::open(&config.dir, config.crawl.clone(), now_micros())?;
+        let mut crawl = Partition::open(&config.dir, config.crawl.clone(), now_micros())?;
         if let Some(pace) = config.pace {
             crawl.set_pace(pace);
         }
@@ -132,7 +132,7 @@ impl Service {
 
     fn assemble(
         config: &ServiceConfig,
-        crawl: Crawl,
+        crawl: Partition,
         net: Option<Arc<Net>>,
         own: Option<OwnRuntime>,
         runtime: runtime::Handle,
@@ -180,7 +180,7 @@ impl Service {
     }
 
     /// The crawl, while the service does not run.
-    pub fn crawl(&mut self) -> &mut Crawl {
+    pub fn crawl(&mut self) -> &mut Partition {
         &mut self.crawl
     }
 
@@ -250,7 +250,7 @@ impl Service {
 }
 
 impl Wiring {
-    fn feed(&mut self, crawl: &Crawl) {
+    fn feed(&mut self, crawl: &Partition) {
         if let Some(search) = &mut self.search {
             search.feed(crawl);
         }
@@ -271,14 +271,14 @@ struct Both<'b> {
 }
 
 impl Watch for Both<'_> {
-    fn stored(&mut self, crawl: &Crawl, pages: &[PageId]) {
+    fn stored(&mut self, crawl: &Partition, pages: &[PageId]) {
         if let Some(search) = &mut self.wiring.search {
             search.stored(crawl, pages);
         }
         self.observer.stored(crawl, pages);
     }
 
-    fn turn(&mut self, crawl: &mut Crawl, now: Time) -> Result<(), CrawlError> {
+    fn turn(&mut self, crawl: &mut Partition, now: Time) -> Result<(), CrawlError> {
         self.wiring.questions.answer(crawl, now);
         if let Some(clicks) = &mut self.wiring.clicks {
             clicks.turn(crawl, now)?;
@@ -286,14 +286,14 @@ impl Watch for Both<'_> {
         self.observer.turn(crawl, now)
     }
 
-    fn settled(&mut self, crawl: &Crawl, settled: Settled, now: Time) {
+    fn settled(&mut self, crawl: &Partition, settled: Settled, now: Time) {
         if let Some(search) = &mut self.wiring.search {
             search.settled(settled);
         }
         self.observer.settled(crawl, settled, now);
     }
 
-    fn tick(&mut self, crawl: &Crawl, now: Time) {
+    fn tick(&mut self, crawl: &Partition, now: Time) {
         self.observer.tick(crawl, now);
         self.wiring.feed(crawl);
         self.wiring.publish(crawl.status(), true, self.observer.extra());

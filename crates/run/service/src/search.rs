@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidewatch_core::PageId;
-use tidewatch_partition::{Config, Crawl, Settled};
+use tidewatch_partition::{Config, Partition, Settled};
 use tidewatch_search::clicks::{ClickSettings, Desk};
 use tidewatch_search::{Feeder, IndexHealth, Indexer, SearchError, Searcher};
 
@@ -30,7 +30,7 @@ impl Search {
     }
 
     /// The copies of these pages are stored.
-    pub(crate) fn stored(&mut self, crawl: &Crawl, pages: &[PageId]) {
+    pub(crate) fn stored(&mut self, crawl: &Partition, pages: &[PageId]) {
         if let Some(feeder) = &mut self.feeder {
             let unix = |time| crawl.unix_micros(time);
             // A store that cannot be read stops the crawl by itself.
@@ -46,7 +46,7 @@ impl Search {
     }
 
     /// Hands waiting pages to the indexer, and syncs the search log.
-    pub(crate) fn feed(&mut self, crawl: &Crawl) {
+    pub(crate) fn feed(&mut self, crawl: &Partition) {
         if let Some(feeder) = &mut self.feeder {
             let _ = feeder.feed(crawl.store(), &|time| crawl.unix_micros(time));
         }

@@ -3,7 +3,7 @@
 use tidewatch_archive::digest;
 use tidewatch_core::{DropReason, Span, Time};
 use tidewatch_partition::work::{Came, Content, Job, Report};
-use tidewatch_partition::{Config, Crawl};
+use tidewatch_partition::{Config, Partition};
 
 use crate::{START, TOOK, answer, config, run_on, seconds, url};
 
@@ -42,9 +42,9 @@ fn reply(job: &Job, now: Time) -> Report {
     }
 }
 
-fn crawl(config: Config, end: Time) -> (tempfile::TempDir, Crawl) {
+fn crawl(config: Config, end: Time) -> (tempfile::TempDir, Partition) {
     let dir = tempfile::tempdir().unwrap();
-    let mut crawl = Crawl::open(dir.path(), config, START).unwrap();
+    let mut crawl = Partition::open(dir.path(), config, START).unwrap();
     crawl.seed(&url(0, 0), Time::ZERO).unwrap();
     run_on(&mut crawl, Time::ZERO, end, reply);
     (dir, crawl)
@@ -66,7 +66,7 @@ fn soft_404s_and_duplicates_are_left_out_and_counted() {
     // What the host says where there is no page is known after a restart too.
     drop(wary);
     let at = START + (Span::SECOND.times(200)).as_micros().cast_signed();
-    let wary = Crawl::open(dir.path(), Config { probe_pages: 20, ..config() }, at).unwrap();
+    let wary = Partition::open(dir.path(), Config { probe_pages: 20, ..config() }, at).unwrap();
     let row = wary.store().tables().unwrap().hosts().next().unwrap().unwrap().1;
     assert!(row.absent.is_some() && row.robots.is_some(), "{row:?}");
 }

@@ -9,7 +9,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_fetch::Hosts;
 use tidewatch_lab::generate::renewal;
-use tidewatch_partition::{Config, Crawl, Net, Watch};
+use tidewatch_partition::{Config, Net, Partition, Watch};
 use tidewatch_testing::living;
 pub(crate) use tidewatch_testing::living::size;
 use tidewatch_web::{Habits, Server};
@@ -43,9 +43,9 @@ pub(crate) fn config(gap: Duration) -> Config {
     config
 }
 
-pub(crate) fn open(dir: &Path, config: &Config) -> Crawl {
+pub(crate) fn open(dir: &Path, config: &Config) -> Partition {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    Crawl::open(dir, config.clone(), i64::try_from(now.as_micros()).unwrap()).unwrap()
+    Partition::open(dir, config.clone(), i64::try_from(now.as_micros()).unwrap()).unwrap()
 }
 
 /// The front page of every host. It need not be there: sitemaps name the others.
@@ -61,7 +61,7 @@ pub(crate) fn seeds(server: &Server) -> Vec<CanonicalUrl> {
 pub(crate) struct Stored(pub(crate) Vec<PageId>);
 
 impl Watch for Stored {
-    fn stored(&mut self, _: &Crawl, pages: &[PageId]) {
+    fn stored(&mut self, _: &Partition, pages: &[PageId]) {
         self.0.extend(pages);
     }
 }

@@ -1,10 +1,12 @@
 //! Crawls without a network: a small web that answers jobs on its own clock.
 #![allow(clippy::unwrap_used)]
 
+mod cuts;
 mod disk;
 mod hygiene;
 mod isolation;
 mod living;
+mod partitions;
 mod politeness;
 mod snapshots;
 
@@ -16,7 +18,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{DropReason, PageId, Rate, Reason, Span, Time};
 use tidewatch_frontier::tape::Input;
 use tidewatch_partition::work::{Came, Content, Job, Report};
-use tidewatch_partition::{Config, Crawl, CrawlError};
+use tidewatch_partition::{Config, CrawlError, Next, Partition};
 
 const START: i64 = 1_794_821_400_000_000;
 const HOSTS: u32 = 6;
@@ -107,13 +109,13 @@ fn moved(job: &Job, to: CanonicalUrl, for_good: bool) -> Report {
 }
 
 /// Runs a crawl until `end` and returns the pages reported stored, in order.
-fn run(crawl: &mut Crawl, begin: Time, end: Time) -> Vec<PageId> {
+fn run(crawl: &mut Partition, begin: Time, end: Time) -> Vec<PageId> {
     run_on(crawl, begin, end, answer)
 }
 
 /// The same on another web.
 fn run_on(
-    crawl: &mut Crawl,
+    crawl: &mut Partition,
     begin: Time,
     end: Time,
     answer: impl Fn(&Job, Time) -> Report,
@@ -123,18 +125,18 @@ fn run_on(
     while now < end {
         let wait = loop {
             match crawl.next(now).unwrap() {
-                Ok(job) => {
+                Next::Job(job) => {
                     serial += 1;
                     ends.insert((now + TOOK, serial), job);
                 }
-                Err(until) => break until,
+                Next::WaitUntil(until) => break until,
             }
         };
         match ends.first_entry() {
             Some(entry) if entry.key().0 <= wait => {
                 now = entry.key().0;
                 let job = entry.remove();
-                stored.extend(crawl.settle(answer(&job, now), now).unwrap().held());
+                stored.extend(crawl.take_in(answer(&job, now), now).unwrap().held());
             }
             _ => now = wait,
         }
@@ -143,8 +145,8 @@ fn run_on(
     stored
 }
 
-fn open(dir: &Path, at: Time) -> Crawl {
-    Crawl::open(dir, config(), START + at.as_micros().cast_signed()).unwrap()
+fn open(dir: &Path, at: Time) -> Partition {
+    Partition::open(dir, config(), START + at.as_micros().cast_signed()).unwrap()
 }
 
 fn seconds(seconds: u64) -> Time {
@@ -208,13 +210,13 @@ fn no_host_is_asked_again_within_its_gap_of_a_restart() {
     let mut now = begin;
     let job = loop {
         match crawl.next(now).unwrap() {
-            Ok(Job::Resolve { host, .. }) => {
+            Next::Job(Job::Resolve { host, .. }) => {
                 let address = std::net::Ipv4Addr::from(0xcb00_7100 + host.0);
                 let found = Ok((address.into(), Span::HOUR));
-                crawl.settle(Report::Resolved { host, found, took: Span::ZERO }, now).unwrap();
+                crawl.take_in(Report::Resolved { host, found, took: Span::ZERO }, now).unwrap();
             }
-            Ok(job) => break job,
-            Err(until) => now = until,
+            Next::Job(job) => break job,
+            Next::WaitUntil(until) => now = until,
         }
     };
     assert!(now.since(begin) >= Span::SECOND, "{job:?} after {}", now.since(begin));
@@ -225,11 +227,11 @@ fn another_policy_or_a_broken_name_is_refused_in_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path(), Time::ZERO));
     let other = Config { policy: "bfs".into(), ..config() };
-    let error = Crawl::open(dir.path(), other, START).err().unwrap();
+    let error = Partition::open(dir.path(), other, START).err().unwrap();
     assert!(matches!(error, CrawlError::OtherPolicy { .. }), "{error}");
     let none = Config { policy: "best".into(), ..config() };
     let fresh = tempfile::tempdir().unwrap();
-    let error = Crawl::open(fresh.path(), none, START).err().unwrap();
+    let error = Partition::open(fresh.path(), none, START).err().unwrap();
     assert!(error.to_string().contains("no policy `best`"), "{error}");
 }
 
@@ -246,7 +248,7 @@ fn other_rules_and_budgets_may_be_set_at_every_start() {
     slower.limits.requests = 2;
     let begin = seconds(10);
     let mut crawl =
-        Crawl::open(dir.path(), slower, START + begin.as_micros().cast_signed()).unwrap();
+        Partition::open(dir.path(), slower, START + begin.as_micros().cast_signed()).unwrap();
     let stored = run(&mut crawl, begin, seconds(70));
     assert!(stored.len() <= 31, "{} pages in a minute at one in two seconds", stored.len());
     drop(crawl);
@@ -261,7 +263,7 @@ fn a_clock_that_was_set_back_does_not_stop_a_crawl() {
     run(&mut crawl, Time::ZERO, seconds(30));
     drop(crawl);
     let an_hour_ago = START - Span::HOUR.as_micros().cast_signed();
-    let mut crawl = Crawl::open(dir.path(), config(), an_hour_ago).unwrap();
+    let mut crawl = Partition::open(dir.path(), config(), an_hour_ago).unwrap();
     let begin = crawl.time(an_hour_ago);
     assert!(begin >= seconds(29), "time goes on from {begin}");
     assert!(!run(&mut crawl, begin, begin + Span::SECOND.times(30)).is_empty());
@@ -292,7 +294,7 @@ fn a_page_that_moved_for_good_leaves_the_collection() {
         let (old, new) = (url(0, 0), url(0, PAGES - 1));
         crawl.seed(&old, Time::ZERO).unwrap();
         run(&mut crawl, Time::ZERO, seconds(30));
-        let is_held = |crawl: &Crawl, url: &CanonicalUrl| {
+        let is_held = |crawl: &Partition, url: &CanonicalUrl| {
             let page = crawl.store().page_of(url.as_str()).unwrap();
             page.is_some_and(|page| crawl.store().tables().unwrap().copy(page).unwrap().is_some())
         };
@@ -320,7 +322,7 @@ fn looking_at_a_crawl_leaves_its_archive_as_it_is() {
     let whole = std::fs::read(&path).unwrap();
     let torn = [&whole[..], &whole[..100]].concat();
     std::fs::write(&path, &torn).unwrap();
-    drop(Crawl::look(dir.path(), START).unwrap());
+    drop(Partition::look(dir.path(), START).unwrap());
     assert_eq!(std::fs::read(&path).unwrap(), torn, "looked at");
     drop(open(dir.path(), seconds(10)));
     assert_eq!(std::fs::read(&path).unwrap(), whole, "opened to go on");
@@ -345,7 +347,7 @@ fn what_a_list_says_has_changed_is_a_hint() {
     let hints = crawl.store().tape(0).unwrap().filter(|input| is_hint(input.as_ref().unwrap()));
     assert!(hints.count() > 0);
     drop(crawl);
-    let replayed = Crawl::replay(dir.path(), START).unwrap();
+    let replayed = Partition::replay(dir.path(), START).unwrap();
     assert!(replayed.decisions > 100, "{replayed:?}");
 }
 
@@ -357,16 +359,16 @@ fn a_host_that_cannot_be_reached_is_named_by_its_reason_and_left_alone() {
     let mut now = Time::ZERO;
     for _ in 0..1_000 {
         match crawl.next(now).unwrap() {
-            Ok(Job::Robots { host, .. }) => {
+            Next::Job(Job::Robots { host, .. }) => {
                 let found = Err(Reason::BlockedAddress);
                 let report = Report::Robots { host, found, retry_after: None, took: TOOK };
-                crawl.settle(report, now).unwrap();
+                crawl.take_in(report, now).unwrap();
             }
-            Ok(job) => {
+            Next::Job(job) => {
                 assert!(matches!(job, Job::Resolve { .. }), "no page without robots.txt: {job:?}");
-                crawl.settle(answer(&job, now), now).unwrap();
+                crawl.take_in(answer(&job, now), now).unwrap();
             }
-            Err(until) => now = until,
+            Next::WaitUntil(until) => now = until,
         }
     }
     assert!(crawl.tally().reasons[&Reason::BlockedAddress] >= 1);

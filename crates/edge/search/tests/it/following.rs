@@ -74,7 +74,7 @@ impl Crawl {
     }
 
     fn lose(&mut self, page: PageId) {
-        self.store.commit(&Batch { gone: vec![page], ..Batch::default() }).unwrap();
+        self.store.commit(&Batch { gone: [page].into(), ..Batch::default() }).unwrap();
     }
 }
 

@@ -1,6 +1,8 @@
 //! A crawl's directory as its users see it.
 #![allow(clippy::unwrap_used)]
 
+mod damage;
+
 use std::fs;
 use std::path::Path;
 
@@ -103,18 +105,6 @@ fn a_sieve_smaller_than_the_crawl_spills_and_still_knows_every_page() {
     fs::remove_dir_all(dir.path().join("sieve")).unwrap();
     let store = Store::open(dir.path(), memory).unwrap();
     assert_eq!(store.page_of("https://a.example/1999").unwrap(), Some(PageId(1_999)));
-}
-
-#[test]
-fn a_copy_that_goes_and_comes_within_a_batch_is_there() {
-    let mut batch = Batch::default();
-    batch.copies.insert(PageId(1), CopyRow::default());
-    batch.append(Batch { gone: vec![PageId(1)], ..Batch::default() });
-    assert!(batch.copies.is_empty() && batch.gone == [PageId(1)]);
-    let mut again = Batch::default();
-    again.copies.insert(PageId(1), CopyRow::default());
-    batch.append(again);
-    assert!(batch.gone.is_empty() && batch.copies.len() == 1);
 }
 
 #[test]

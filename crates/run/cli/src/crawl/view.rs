@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use tidewatch_core::{PageId, Time};
-use tidewatch_partition::{Crawl, Status, Watch};
+use tidewatch_partition::{Partition, Status, Watch};
 use tidewatch_search::IndexHealth;
 use tidewatch_service::Observer;
 
@@ -86,7 +86,7 @@ fn line(status: &Status, rate: f64) -> String {
 impl Observer for View {}
 
 impl Watch for View {
-    fn stored(&mut self, crawl: &Crawl, pages: &[PageId]) {
+    fn stored(&mut self, crawl: &Partition, pages: &[PageId]) {
         if !self.print_stored {
             return;
         }
@@ -99,7 +99,7 @@ impl Watch for View {
         let _ = output::print(&lines);
     }
 
-    fn tick(&mut self, crawl: &Crawl, _: Time) {
+    fn tick(&mut self, crawl: &Partition, _: Time) {
         let status = crawl.status();
         if let Some(bar) = self.bar.clone() {
             let rate = self.rate(&status);

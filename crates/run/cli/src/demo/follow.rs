@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
 use tidewatch_math::stats::spearman;
-use tidewatch_partition::{Crawl, CrawlError, Settled, Watch};
+use tidewatch_partition::{CrawlError, Partition, Settled, Watch};
 use tidewatch_server::Extra;
 use tidewatch_service::{Observer, Service};
 use tidewatch_trace::Page;
@@ -43,7 +43,7 @@ impl Follower {
     }
 
     /// Names the seeds that exist at the start.
-    pub(super) fn sow(&mut self, crawl: &mut Crawl) -> Result<(), CrawlError> {
+    pub(super) fn sow(&mut self, crawl: &mut Partition) -> Result<(), CrawlError> {
         let pages = &self.referee.world().trace().pages;
         for page in pages.iter().filter(|page| page.born == Time::ZERO) {
             sow_page(crawl, page, Time::ZERO)?;
@@ -52,7 +52,12 @@ impl Follower {
     }
 
     /// Names the seeds that were born by `now` on the web, which is `at` for the crawl.
-    fn pass_births(&mut self, crawl: &mut Crawl, now: Time, at: Time) -> Result<(), CrawlError> {
+    fn pass_births(
+        &mut self,
+        crawl: &mut Partition,
+        now: Time,
+        at: Time,
+    ) -> Result<(), CrawlError> {
         let world = self.referee.world();
         while let Some(&number) = world.births().get(self.births) {
             let page = &world.trace().pages[number as usize];
@@ -65,7 +70,7 @@ impl Follower {
         Ok(())
     }
 
-    fn update(&mut self, crawl: &Crawl, now: Time) {
+    fn update(&mut self, crawl: &Partition, now: Time) {
         let summary = &mut self.summary;
         summary.real_s = now.seconds() / summary.speed;
         summary.simulated_s = now.seconds();
@@ -76,7 +81,7 @@ impl Follower {
     }
 
     /// Rank correlation of the policy's weights of copies with the clicks they got.
-    fn follows_clicks(&self, crawl: &mut Crawl) -> Option<f64> {
+    fn follows_clicks(&self, crawl: &mut Partition) -> Option<f64> {
         let (mut clicks, mut weights) = (Vec::new(), Vec::new());
         for (page, clicked) in self.referee.clicked(self.end) {
             if let Some(weight) = crawl.weight(page) {
@@ -116,7 +121,7 @@ impl Observer for Follower {
 }
 
 /// Names a page, if it is known without a link to it.
-fn sow_page(crawl: &mut Crawl, page: &Page, at: Time) -> Result<(), CrawlError> {
+fn sow_page(crawl: &mut Partition, page: &Page, at: Time) -> Result<(), CrawlError> {
     // A trace that is served has good addresses.
     match CanonicalUrl::parse(&page.url) {
         Ok(url) if page.is_seed => crawl.seed_as(&url, page.is_source, page.weight, at),
@@ -125,13 +130,13 @@ fn sow_page(crawl: &mut Crawl, page: &Page, at: Time) -> Result<(), CrawlError> 
 }
 
 impl Watch for Follower {
-    fn turn(&mut self, crawl: &mut Crawl, at: Time) -> Result<(), CrawlError> {
+    fn turn(&mut self, crawl: &mut Partition, at: Time) -> Result<(), CrawlError> {
         let now = self.clock.now();
         self.end = now;
         self.pass_births(crawl, now, at)
     }
 
-    fn settled(&mut self, crawl: &Crawl, settled: Settled, _: Time) {
+    fn settled(&mut self, crawl: &Partition, settled: Settled, _: Time) {
         let (page, is_gone) = match settled {
             Settled::Held(page) => (page, false),
             Settled::Gone(page) => (page, true),
@@ -143,7 +148,7 @@ impl Watch for Follower {
         }
     }
 
-    fn tick(&mut self, crawl: &Crawl, _: Time) {
+    fn tick(&mut self, crawl: &Partition, _: Time) {
         self.update(crawl, self.clock.now());
         self.screen.show(&self.summary);
     }

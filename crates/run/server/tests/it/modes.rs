@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tidewatch_core::Time;
-use tidewatch_partition::{Config, Crawl};
+use tidewatch_partition::{Config, Partition};
 use tidewatch_server::ask::channel;
 use tidewatch_server::routes::{Access, ROUTES};
 use tidewatch_server::{Options, Server};
@@ -124,7 +124,7 @@ fn every_route_in_every_mode_lets_in_whom_it_should() {
     let public = ROUTES.iter().filter(|route| route.access == Access::Public);
     assert_eq!(public.map(|route| route.path).collect::<Vec<_>>(), PUBLIC);
     let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
-    let mut crawl = Crawl::open(dir.path(), Config::default(), 1_794_821_400_000_000).unwrap();
+    let mut crawl = Partition::open(dir.path(), Config::default(), 1_794_821_400_000_000).unwrap();
     for mode in MODES {
         let token = mode.has_token.then(|| TOKEN.to_owned());
         let options = Options { token, is_proxied: mode.is_proxied, ..Options::default() };

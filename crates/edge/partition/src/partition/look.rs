@@ -5,17 +5,21 @@ use std::path::Path;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
 use tidewatch_policy::{Explanation, Standing, WhatIf};
+use tidewatch_store::Store;
 
-use crate::open::Replayed;
-use crate::{Config, Crawl, CrawlError};
+use super::open::memory;
+use super::{CrawlError, Partition};
+use crate::Config;
+use crate::pages::Pages;
+use crate::taped::Replayed;
 
-impl Crawl {
-    /// Opens a crawl as it was when it ended. Nothing is added to its history; its directory is
-    /// claimed meanwhile, as by a crawl.
-    pub fn look(dir: &Path, unix_micros: i64) -> Result<Crawl, CrawlError> {
-        let mut crawl = Self::as_begun(dir, unix_micros)?;
-        crawl.play()?;
-        Ok(crawl)
+impl Partition {
+    /// Opens a crawl as it was when it ended, for reading: nothing in its directory is changed. No crawl
+    /// may run there meanwhile.
+    pub fn look(dir: &Path, unix_micros: i64) -> Result<Partition, CrawlError> {
+        let mut partition = Self::as_begun(dir, unix_micros)?;
+        partition.play()?;
+        Ok(partition)
     }
 
     /// Takes every decision of a crawl again, from its first, with the policy of today. An error if one
@@ -24,31 +28,31 @@ impl Crawl {
         Self::as_begun(dir, unix_micros)?.play_from(0)
     }
 
-    /// A crawl with the policy that it was begun with, and nothing heard yet.
-    fn as_begun(dir: &Path, unix_micros: i64) -> Result<Crawl, CrawlError> {
+    /// A crawl with the policy that it was begun with, and an empty frontier.
+    fn as_begun(dir: &Path, unix_micros: i64) -> Result<Partition, CrawlError> {
         let config = Config::default();
-        let store = Self::store_of(dir, &config)?;
-        let (policy, seed) = Self::begun_with(&store)?.ok_or(CrawlError::NotBegun)?;
-        Self::assemble(Config { policy, seed, ..config }, store, unix_micros)
+        let pages = Pages::new(Store::read(dir, memory(&config))?)?;
+        let (policy, seed) = Self::begun_with(&pages)?.ok_or(CrawlError::NotBegun)?;
+        Self::assemble(Config { policy, seed, ..config }, pages, unix_micros)
     }
 
     /// The crawl's time when something last happened.
     pub fn last(&self) -> Time {
-        self.last
+        self.taped.last()
     }
 
     /// All that decided about a page when the crawl ended. `None` if the page is not known or the
     /// policy cannot tell.
     pub fn why(&self, url: &CanonicalUrl) -> Result<Option<Explanation>, CrawlError> {
-        let page = self.store.page_of(url.as_str())?;
-        Ok(page.and_then(|page| self.frontier.why(page, self.last)))
+        let page = self.pages.page_of(url.as_str())?;
+        Ok(page.and_then(|page| self.taped.why(page, self.taped.last())))
     }
 
     /// What another budget would bring, both by the second of the one who asks. `None` if the policy
     /// cannot tell.
     pub fn what_if(&self, budget: Rate) -> Option<WhatIf> {
-        let found = self.frontier.what_if(self.by_own_second(budget))?;
-        let told = |per_second: f64| per_second * self.pace;
+        let found = self.taped.what_if(self.timeline.own_rate(budget))?;
+        let told = |per_second: f64| per_second * self.timeline.pace();
         Some(WhatIf {
             budget: told(found.budget),
             fetches: found.fetches.map(told),
@@ -57,20 +61,14 @@ impl Crawl {
         })
     }
 
-    /// What an operator's rate is by the crawl's second: a crawl of a simulated web may live faster.
-    pub(crate) fn by_own_second(&self, rate: Rate) -> Rate {
-        Rate::per_second(rate.as_per_second() / self.pace).unwrap_or(rate)
-    }
-
     /// How things stand. `None` if the policy cannot tell.
     pub fn standing(&self) -> Option<Standing> {
-        self.frontier.standing()
+        self.taped.standing()
     }
 
     /// The budget that the crawl ran with, by the operator's second.
     pub fn budget(&self) -> Rate {
-        let own = self.frontier.budget();
-        Rate::per_second(own.as_per_second() * self.pace).unwrap_or(own)
+        self.timeline.our_rate(self.taped.budget())
     }
 
     /// The policy that chooses.

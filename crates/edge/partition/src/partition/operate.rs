@@ -11,7 +11,7 @@ use tidewatch_policy::Explanation;
 use tidewatch_policy::explanation::{Belief, Due, Merit};
 use tidewatch_store::{CopyRow, PageRow};
 
-use crate::{Crawl, CrawlError};
+use super::{CrawlError, Partition};
 
 /// Under which name the store keeps how far the search log has been heard.
 const HEARD: &str = "clicks-heard";
@@ -78,56 +78,66 @@ pub struct Portrait {
     pub why: Option<Explanation>,
 }
 
-impl Crawl {
+impl Partition {
     /// Takes in what searchers did; with it, that it has been heard.
     pub fn hear(&mut self, heard: Heard) -> Result<(), CrawlError> {
         if !heard.rows.is_empty() {
-            self.tell(Input::Log(heard.rows), "")?;
+            self.taped.tell(Input::Log(heard.rows))?;
         }
         if let Some(queries) = heard.queries {
-            self.tell(Input::Queries(queries), "")?;
+            self.taped.tell(Input::Queries(queries))?;
         }
-        self.batch.meta.insert(HEARD.to_owned(), heard.mark);
-        self.commit()
+        self.pages.put_meta(HEARD, heard.mark);
+        Ok(())
     }
 
     /// The place in the search log up to which it has been heard; empty at the beginning.
     pub fn heard(&self) -> Result<Vec<u8>, CrawlError> {
-        Ok(self.store.tables()?.meta(HEARD)?.unwrap_or_default())
+        Ok(self.pages.meta(HEARD)?.unwrap_or_default())
     }
 
     /// Sets the budget, by the operator's second, from now on; a start sets that of its configuration
     /// again.
     pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
-        let budget = self.by_own_second(budget);
+        if let Some(member) = &self.member {
+            // The partitions' shares of it follow.
+            member.set_total(budget);
+            return Ok(());
+        }
+        self.grant(budget, now)
+    }
+
+    /// Sets this partition's own budget, by the operator's second.
+    pub(super) fn grant(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
+        let budget = self.timeline.own_rate(budget);
         self.config.budget = budget;
-        self.tell(Input::Budget { budget, at: now }, "")?;
-        self.commit()
+        self.taped.tell(Input::Budget { budget, at: now })?;
+        Ok(())
     }
 
     /// The hosts with the most pages, at most so many.
     pub fn host_views(&mut self, most: usize, now: Time) -> Result<Vec<HostView>, CrawlError> {
-        let mut order: Vec<usize> = (0..self.hosts.len()).collect();
-        order.sort_by_key(|&host| std::cmp::Reverse(self.hosts[host].pages));
+        let mut order: Vec<HostId> = (0..self.pages.hosts() as u32).map(HostId).collect();
+        order.sort_by_key(|&host| std::cmp::Reverse(self.pages.pages_of(host)));
         order.truncate(most);
         let pages = self.first_pages(&order);
         let mut views = Vec::with_capacity(order.len());
         for (host, page) in order.into_iter().zip(pages) {
-            let memo = self.frontier.memo(HostId(host as u32));
-            let row = self.store.tables()?.host(HostId(host as u32))?;
-            let why = page.and_then(|page| self.frontier.why(page, now));
+            let memo = self.taped.memo(host);
+            let robots = self.pages.host_row(host)?.robots;
+            let why = page.and_then(|page| self.taped.why(page, now));
             let price = why.and_then(|why| match why.merit {
                 Merit::Clicks { host_price, .. } => Some(host_price),
                 _ => None,
             });
             views.push(HostView {
-                origin: self.hosts[host].origin.clone(),
-                pages: self.hosts[host].pages,
+                origin: self.pages.origin(host).to_owned(),
+                pages: self.pages.pages_of(host),
                 gap_s: memo.gap.seconds(),
                 crawl_delay_s: memo.crawl_delay.seconds(),
                 opens_in_s: memo.opens.since(now).seconds(),
                 troubles: memo.troubles,
-                robots: row.and_then(|row| row.robots).map(|robots| robots.status),
+                robots: robots.map(|robots| robots.status),
                 price,
             });
         }
@@ -135,12 +145,12 @@ impl Crawl {
     }
 
     /// A page of each host.
-    fn first_pages(&self, hosts: &[usize]) -> Vec<Option<PageId>> {
-        let mut first = vec![None; self.hosts.len()];
-        for page in (0..self.frontier.next_page().0).map(PageId) {
-            first[self.frontier.host_of(page).index()].get_or_insert(page);
+    fn first_pages(&self, hosts: &[HostId]) -> Vec<Option<PageId>> {
+        let mut first = vec![None; self.pages.hosts()];
+        for page in (0..self.taped.next_page().0).map(PageId) {
+            first[self.taped.host_of(page).index()].get_or_insert(page);
         }
-        hosts.iter().map(|&host| first[host]).collect()
+        hosts.iter().map(|host| first[host.index()]).collect()
     }
 
     /// Sources that are worth the most, at most so many of the first `scan` pages. Empty where the
@@ -152,8 +162,8 @@ impl Crawl {
         now: Time,
     ) -> Result<Vec<SourceView>, CrawlError> {
         let mut found = Vec::new();
-        for page in (0..self.frontier.next_page().0.min(scan)).map(PageId) {
-            if let Some(why) = self.frontier.why(page, now)
+        for page in (0..self.taped.next_page().0.min(scan)).map(PageId) {
+            if let Some(why) = self.taped.why(page, now)
                 && let Belief::Source { links_per_s, clicks_per_link, .. } = why.belief
                 && let Merit::Clicks { worth, .. } = why.merit
             {
@@ -178,7 +188,7 @@ impl Crawl {
     /// Clicks a second that a copy is taken to get; `None` where the policy cannot tell, or there is no
     /// copy.
     pub fn weight(&mut self, page: PageId) -> Option<f64> {
-        match self.frontier.why(page, self.last)?.belief {
+        match self.taped.why(page, self.taped.last())?.belief {
             Belief::Copy { clicks_per_s, .. } => Some(clicks_per_s),
             _ => None,
         }
@@ -190,10 +200,10 @@ impl Crawl {
         url: &CanonicalUrl,
         now: Time,
     ) -> Result<Option<Portrait>, CrawlError> {
-        let Some(page) = self.store.page_of(url.as_str())? else { return Ok(None) };
-        let (row, copy) = (self.page_row(page)?, self.copy(page)?);
+        let Some(page) = self.pages.page_of(url.as_str())? else { return Ok(None) };
+        let (row, copy) = (self.pages.page_row(page)?, self.pages.copy(page)?);
         let via = row.via.map(|via| self.address(via)).transpose()?;
-        let why = self.frontier.why(page, now);
+        let why = self.taped.why(page, now);
         let via = via.map(CanonicalUrl::into_string);
         Ok(Some(Portrait { page, row, via, copy, why }))
     }

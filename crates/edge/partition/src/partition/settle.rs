@@ -1,32 +1,31 @@
-//! From reports to what the frontier hears and what the store keeps.
+//! What a report tells the frontier and changes in the tables.
 
-use tidewatch_archive::{Location, Packed};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{DropReason, FetchKind, HostId, LinkSeen, PageId, Reason, Span, Time};
 use tidewatch_frontier::hygiene;
 use tidewatch_frontier::tape::{Came as Told, Fetched, Input};
 use tidewatch_frontier::{Answer, RobotsRead};
 use tidewatch_robots::Robots;
-use tidewatch_store::{CopyRow, HostRow, PageRow, Place, RobotsRow};
+use tidewatch_store::{CopyRow, PageRow, Place, RobotsRow};
 
-use crate::crawl::{Crawl, CrawlError, Found};
-use crate::hygiene::is_probe;
+use super::hygiene::is_probe;
+use super::{CrawlError, Found, Partition};
 use crate::work::{Came, Content, Report};
 
-/// How long a robots.txt is taken at its word (RFC 9309 §2.4).
+/// How long a robots.txt is cached (RFC 9309 §2.4).
 const ROBOTS_HOLD: Span = Span::DAY;
-/// Longest that an address is believed, and shortest.
+/// Longest and shortest time that an address is cached.
 const MOST_TTL: Span = Span::DAY;
 const LEAST_TTL: Span = Span::MINUTE;
 
-/// What a report came to.
+/// The result of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// The page's copy is new or confirmed.
     Held(PageId),
-    /// The page is no more, or left out.
+    /// The page is gone or dropped.
     Gone(PageId),
-    /// Nothing of the kind.
+    /// Neither.
     Nothing,
 }
 
@@ -37,7 +36,7 @@ impl Settled {
     }
 }
 
-/// A page before what came of its fetch is taken in.
+/// A page before its report is taken in.
 struct Before {
     page: PageId,
     row: PageRow,
@@ -45,17 +44,9 @@ struct Before {
     kind: FetchKind,
 }
 
-impl Crawl {
-    /// Takes in what came of a job, and commits it as one.
-    pub fn settle(&mut self, report: Report, now: Time) -> Result<Settled, CrawlError> {
-        let settled = self.take_in(report, now)?;
-        self.commit()?;
-        Ok(settled)
-    }
-
-    /// Takes in what came of a job. It is to be committed before the next job is handed out, so
-    /// that no more can be lost than was under way.
-    pub(crate) fn take_in(&mut self, report: Report, now: Time) -> Result<Settled, CrawlError> {
+impl Partition {
+    /// Takes in what came of a job. It joins the next commit.
+    pub fn take_in(&mut self, report: Report, now: Time) -> Result<Settled, CrawlError> {
         Ok(match report {
             Report::Resolved { host, found, took } => {
                 self.settle_address(host, found, took, now)?;
@@ -67,7 +58,10 @@ impl Crawl {
             }
             Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took } => {
                 self.tally.count_answer(status, body_bytes);
-                let place = packed.and_then(|packed| self.keep(&packed, unix_micros));
+                let place = packed.and_then(|packed| {
+                    self.tally.archive_bytes += packed.len() as u64;
+                    self.shelf.append(&packed, unix_micros)
+                });
                 self.settle_page(host, page, came, place, took, now)?
             }
         })
@@ -82,9 +76,10 @@ impl Crawl {
     ) -> Result<(), CrawlError> {
         match found {
             Ok((address, ttl)) => {
-                let server = self.server(address);
+                let server = self.pages.resolved(host, address);
                 let good_until = now + ttl.clamp(LEAST_TTL, MOST_TTL);
-                self.tell(Input::Resolved { host, server, good_until, at: now }, "")
+                self.taped.tell(Input::Resolved { host, server, good_until, at: now })?;
+                Ok(())
             }
             Err(reason) => self.give_up(host, (Answer::Nothing, took), reason, now),
         }
@@ -113,16 +108,14 @@ impl Crawl {
         });
         let good_until = now + ROBOTS_HOLD;
         let sitemaps = robots.sitemaps().to_vec();
-        self.keep_robots(host, robots);
-        let row = self.host_row(host)?;
-        let robots = Some(RobotsRow { status, body, at: now, good_until });
-        self.batch.hosts.insert(host, HostRow { robots, ..row });
+        self.robots.keep(host, robots);
+        self.pages.put_robots(host, RobotsRow { status, body, at: now, good_until })?;
         let read = RobotsRead { answer, took, crawl_delay: delay, good_until };
-        self.tell(Input::Robots { host, read, at: now }, "")?;
+        self.taped.tell(Input::Robots { host, read, at: now })?;
         self.add_sitemaps(&sitemaps, now)
     }
 
-    /// A host whose robots.txt cannot be had is not fetched from for a while.
+    /// Closes a host whose robots.txt cannot be read for a while.
     fn without_robots(
         &mut self,
         host: HostId,
@@ -131,7 +124,8 @@ impl Crawl {
         now: Time,
     ) -> Result<(), CrawlError> {
         self.give_up(host, answer, why, now)?;
-        self.tell(Input::Closed { host, until: now + self.config.robots_retry }, "")
+        self.taped.tell(Input::Closed { host, until: now + self.config.robots_retry })?;
+        Ok(())
     }
 
     /// Ends the host's job without a page request.
@@ -143,8 +137,8 @@ impl Crawl {
         now: Time,
     ) -> Result<(), CrawlError> {
         self.tally.count(why);
-        let page = self.frontier.job_of(host);
-        self.tell(Input::GivenUp { host, answer: Some(answer), at: now }, "")?;
+        let page = self.taped.job_of(host);
+        self.taped.tell(Input::GivenUp { host, answer: Some(answer), at: now })?;
         page.map_or(Ok(()), |page| self.tell_failed(page, why, now))
     }
 
@@ -152,17 +146,9 @@ impl Crawl {
     fn add_sitemaps(&mut self, sitemaps: &[String], now: Time) -> Result<(), CrawlError> {
         for sitemap in sitemaps {
             let Ok(url) = CanonicalUrl::parse(sitemap) else { continue };
-            if self.store.page_of(url.as_str())?.is_none() && self.may_know(&url, 0) {
-                self.add_page(&url, Found::named(true), now)?;
-            }
+            self.link(&url, Found::named(true), now)?;
         }
         Ok(())
-    }
-
-    fn keep(&mut self, packed: &Packed, unix_micros: i64) -> Option<Place> {
-        self.tally.archive_bytes += packed.len() as u64;
-        let Location { file, offset, bytes } = self.archive.as_mut()?.append(packed, unix_micros);
-        Some(Place { file, offset, bytes })
     }
 
     fn settle_page(
@@ -174,8 +160,8 @@ impl Crawl {
         took: Span,
         now: Time,
     ) -> Result<Settled, CrawlError> {
-        let (row, copy) = (self.page_row(page)?, self.copy(page)?);
-        let kind = self.kind(&row, copy.is_some())?;
+        let (row, copy) = (self.pages.page_row(page)?, self.pages.copy(page)?);
+        let kind = self.taped.fetch_kind(page);
         let before = Before { page, row, copy, kind };
         self.tally.count_fetch(kind);
         let answer = match came {
@@ -183,7 +169,7 @@ impl Crawl {
             Came::Nothing(_) => Answer::Nothing,
             _ => Answer::Usual,
         };
-        self.tell(Input::Left { host, answer, took, at: now }, "")?;
+        self.taped.tell(Input::Left { host, answer, took, at: now })?;
         if is_probe(&before.row) && self.take_probe(host, &came)? {
             self.tell_outcome(page, Told::Gone, now)?;
             return Ok(Settled::Nothing);
@@ -204,7 +190,7 @@ impl Crawl {
                     self.confirm_copy(page, copy, before.kind, now)?;
                     return Ok(Settled::Held(page));
                 }
-                // The server answered 304 to a question that was not asked.
+                // 304 to an unconditional request.
                 self.tally.count(Reason::ClientError);
                 self.tell_failed(page, Reason::ClientError, now)?;
             }
@@ -237,7 +223,7 @@ impl Crawl {
             self.tell_outcome(page, Told::Failed(Reason::TooManyRedirects), now)?;
             return Ok(Settled::Nothing);
         }
-        // Counted like a link too, as is whatever leads away from the seeds.
+        // A redirect counts as a link: it leads away from the seeds too.
         let depth = row.depth.saturating_add(1);
         let found = Found { via: row.via, depth, hops, is_source: row.is_source, weight: 1.0 };
         self.link(to, found, now)?;
@@ -281,17 +267,18 @@ impl Crawl {
             links: links.iter().map(|link| link.page).collect(),
             visits: old.as_ref().map_or(0, |old| old.visits) + 1,
             changes: old.as_ref().map_or(0, |old| old.changes) + u32::from(changed == Some(true)),
-            // A body that was there before is not archived twice.
+            // A body that is in the archive is not archived twice.
             place: match &old {
-                Some(old) if old.digest == content.digest => old.place,
+                Some(old) if old.digest == content.digest && self.shelf.has(old.place) => old.place,
                 _ => place.unwrap_or_default(),
             },
         };
-        self.batch.copies.insert(page, row);
+        self.pages.put_copy(page, row);
         let last_modified = content.last_modified_micros.map(|micros| self.time(micros));
         let (previous, sketch) = (old.map(|old| old.at), content.sketch);
         let outcome = Told::Content { changed, last_modified, sketch, links, anchors };
-        self.tell(Input::Fetched(Fetched { page, at: now, kind, previous, outcome }), "")
+        self.taped.tell(Input::Fetched(Fetched { page, at: now, kind, previous, outcome }))?;
+        Ok(())
     }
 
     fn confirm_copy(
@@ -312,21 +299,22 @@ impl Crawl {
             links,
             anchors: Vec::new(),
         };
-        self.batch.copies.insert(page, row);
-        self.tell(Input::Fetched(Fetched { page, at: now, kind, previous, outcome }), "")
+        self.pages.put_copy(page, row);
+        self.taped.tell(Input::Fetched(Fetched { page, at: now, kind, previous, outcome }))?;
+        Ok(())
     }
 
-    /// Hints that a page has changed, if that was after the copy held and is not yet to come.
+    /// Hints that a page has changed, if `date` lies between its copy and now.
     fn hint(&mut self, page: PageId, date: Time, kind: &str, now: Time) -> Result<(), CrawlError> {
-        let is_newer = self.copy(page)?.is_some_and(|copy| date > copy.at && date <= now);
+        let is_newer = self.pages.copy(page)?.is_some_and(|copy| date > copy.at && date <= now);
         if is_newer {
-            self.tell(Input::Hint { page, at: now, kind: kind.to_owned() }, "")?;
+            self.taped.tell(Input::Hint { page, at: now, kind: kind.to_owned() })?;
         }
         Ok(())
     }
 
-    /// Makes a page's links into pages. What the page says of them that it did not say when it was last
-    /// seen is a hint.
+    /// Makes a page's links into pages. A date newer than the page's last visit is a hint that the
+    /// linked page has changed.
     fn links(
         &mut self,
         page: PageId,
@@ -357,21 +345,25 @@ impl Crawl {
         Ok((seen, anchors))
     }
 
-    /// The page that a link leads to, made known if it is not; `None` if it is dropped.
-    fn link(
+    /// The page that a link leads to, made known if it is not; `None` if it is dropped or belongs to
+    /// another partition.
+    pub(super) fn link(
         &mut self,
         url: &CanonicalUrl,
         found: Found,
         now: Time,
     ) -> Result<Option<LinkSeen>, CrawlError> {
-        if let Some(page) = self.store.page_of(url.as_str())? {
+        if self.post(url, found) {
+            return Ok(None);
+        }
+        if let Some(page) = self.pages.page_of(url.as_str())? {
             return Ok(Some(LinkSeen { page, is_new: false }));
         }
         if !self.may_know(url, found.depth) {
             return Ok(None);
         }
         let page = self.add_page(url, found, now)?;
-        self.probe(self.frontier.host_of(page), now)?;
+        self.probe(self.taped.host_of(page), now)?;
         Ok(Some(LinkSeen { page, is_new: true }))
     }
 
@@ -381,17 +373,19 @@ impl Crawl {
             self.tally.drop(DropReason::OtherHost);
             return false;
         }
-        let host = self.store.host_of(url.origin());
-        if host.is_some_and(|host| self.is_known_to_forbid(host, url.path_and_query())) {
+        let host = self.pages.host_of(url.origin());
+        // A page that is forbidden by rules not in memory is dropped when its turn comes.
+        let path = url.path_and_query();
+        if host.and_then(|host| self.robots.allows(host, path)) == Some(false) {
             self.tally.drop(DropReason::Disallowed);
             return false;
         }
-        if self.store.pages() >= self.config.most_pages() {
+        if self.pages.store().pages() >= self.config.most_pages() {
             self.tally.drop(DropReason::MemoryFull);
             return false;
         }
-        let host_pages = host.map_or(0, |host| self.hosts[host.index()].pages);
-        let found = hygiene::Found { depth, host_pages, year: self.year() };
+        let host_pages = host.map_or(0, |host| self.pages.pages_of(host));
+        let found = hygiene::Found { depth, host_pages, year: self.timeline.year() };
         match self.config.tolerance.judge(url, found) {
             Ok(()) => true,
             Err(dropped) => {

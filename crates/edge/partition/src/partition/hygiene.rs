@@ -12,10 +12,10 @@
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{DropReason, HostId, PageId, Time};
 use tidewatch_frontier::tape::Came as Told;
-use tidewatch_store::{Absent, HostRow, PageRow, StoreError, TwinKey};
+use tidewatch_store::{Absent, PageRow, TwinKey};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::crawl::{Crawl, CrawlError, Found};
+use super::{CrawlError, Found, Partition};
 use crate::work::{Came, Content};
 
 /// Begins the path of a page that cannot exist.
@@ -25,7 +25,7 @@ const PROBE: &str = "/tidewatch-probe-";
 const WHOLE_SKETCH: usize = 8;
 
 /// Whether a page is a probe.
-pub(crate) fn is_probe(row: &PageRow) -> bool {
+pub(super) fn is_probe(row: &PageRow) -> bool {
     row.via.is_none() && row.path.starts_with(PROBE)
 }
 
@@ -34,25 +34,26 @@ fn is_near(one: &[u64], other: &[u64]) -> bool {
     one.len() >= WHOLE_SKETCH && one == other
 }
 
-impl Crawl {
+impl Partition {
     /// Adds a probe once a host has shown so many pages that it is worth one.
-    pub(crate) fn probe(&mut self, host: HostId, now: Time) -> Result<(), CrawlError> {
-        let known = &self.hosts[host.index()];
-        let is_time = known.pages == self.config.probe_pages && known.absent.is_none();
+    pub(super) fn probe(&mut self, host: HostId, now: Time) -> Result<(), CrawlError> {
+        let is_time = self.pages.pages_of(host) == self.config.probe_pages
+            && self.pages.absent(host).is_none();
         if self.config.probe_pages == 0 || !is_time {
             return Ok(());
         }
-        let name = xxh3_64(format!("{} {}", known.origin, self.config.seed).as_bytes());
-        let url = CanonicalUrl::parse(&format!("{}{PROBE}{name:016x}", known.origin));
+        let origin = self.pages.origin(host);
+        let name = xxh3_64(format!("{origin} {}", self.config.seed).as_bytes());
+        let url = CanonicalUrl::parse(&format!("{origin}{PROBE}{name:016x}"));
         let Ok(url) = url else { return Ok(()) };
-        if self.store.page_of(url.as_str())?.is_none() {
+        if self.pages.page_of(url.as_str())?.is_none() {
             self.add_page(&url, Found::named(false), now)?;
         }
         Ok(())
     }
 
     /// What a probe's answer says of its host; `false` if it says nothing yet.
-    pub(crate) fn take_probe(&mut self, host: HostId, came: &Came) -> Result<bool, CrawlError> {
+    pub(super) fn take_probe(&mut self, host: HostId, came: &Came) -> Result<bool, CrawlError> {
         let absent = match came {
             Came::Gone | Came::Moved { .. } => Absent::Told,
             Came::Content(content) => {
@@ -61,24 +62,12 @@ impl Crawl {
             }
             _ => return Ok(false),
         };
-        let row = self.host_row(host)?;
-        self.batch.hosts.insert(host, HostRow { absent: Some(absent.clone()), ..row });
-        self.hosts[host.index()].absent = Some(absent);
+        self.pages.put_absent(host, absent)?;
         Ok(true)
     }
 
-    /// A host's row, committed or about to be.
-    pub(crate) fn host_row(&self, host: HostId) -> Result<HostRow, CrawlError> {
-        if let Some(row) = self.batch.hosts.get(&host) {
-            return Ok(row.clone());
-        }
-        let row = self.store.tables()?.host(host)?;
-        let damaged = StoreError::Damaged { table: "hosts", key: u64::from(host.0) };
-        Ok(row.ok_or(damaged)?)
-    }
-
     /// Why a page's content is not worth keeping, if it is not.
-    pub(crate) fn unwanted(
+    pub(super) fn unwanted(
         &mut self,
         page: PageId,
         row: &PageRow,
@@ -93,14 +82,10 @@ impl Crawl {
         let is_judged = self.config.drop_duplicates && !row.is_source && !is_held;
         let Some(&hash) = content.sketch.first().filter(|_| is_judged) else { return Ok(None) };
         let key = TwinKey { host: row.host, hash };
-        let other = match self.batch.twins.get(&key) {
-            Some(&other) => Some(other),
-            None => self.store.tables()?.twin(key)?,
-        };
-        let other = other.filter(|&other| other != page);
-        let other = other.map(|other| self.copy(other)).transpose()?.flatten();
+        let other = self.pages.twin(key)?.filter(|&other| other != page);
+        let other = other.map(|other| self.pages.copy(other)).transpose()?.flatten();
         let Some(other) = other else {
-            self.batch.twins.insert(key, page);
+            self.pages.put_twin(key, page);
             return Ok(None);
         };
         Ok(match other {
@@ -111,7 +96,7 @@ impl Crawl {
     }
 
     fn is_soft_404(&self, host: HostId, content: &Content) -> bool {
-        match &self.hosts[host.index()].absent {
+        match self.pages.absent(host) {
             Some(Absent::Page { identity, sketch }) => {
                 *identity == content.identity || is_near(sketch, &content.sketch)
             }
@@ -120,11 +105,9 @@ impl Crawl {
     }
 
     /// Leaves a page out of the crawl from now on.
-    pub(crate) fn leave_out(&mut self, page: PageId, now: Time) -> Result<(), CrawlError> {
-        if self.copy(page)?.is_some() {
+    pub(super) fn leave_out(&mut self, page: PageId, now: Time) -> Result<(), CrawlError> {
+        if self.pages.remove_copy(page)? {
             self.tally.held = self.tally.held.saturating_sub(1);
-            self.batch.copies.remove(&page);
-            self.batch.gone.push(page);
         }
         self.tell_outcome(page, Told::Gone, now)
     }

@@ -1,0 +1,124 @@
+//! Links between partitions.
+//!
+//! # The life of a foreign link
+//!
+//! A fetch shows a link to a host that another partition owns. The link goes into the *outbox*, in the
+//! same commit as the fetch. Once that is synced, [`Exchange::send`] delivers the parcel. The owner makes
+//! its links known in its own commit, and after its own sync [`Exchange::acknowledge`]s the parcel;
+//! then the sender deletes it. Whatever stops when, a parcel is delivered at least once, and a second
+//! time is harmless: its links are known already.
+//!
+//! [`InProcess`] joins partitions of one process. A cluster implements the same trait.
+
+use std::sync::Mutex;
+
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_store::{Parcel, SentLink};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Whose parcel it was, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The partition that sent it.
+    pub from: u32,
+    /// Its number in that partition's outbox.
+    pub number: u64,
+}
+
+/// A parcel as its receiver gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delivery {
+    /// What to acknowledge.
+    pub receipt: Receipt,
+    /// Links to hosts of the receiver.
+    pub links: Vec<SentLink>,
+}
+
+/// How partitions hand links to each other.
+pub trait Exchange: Send + Sync {
+    /// Delivers a parcel to `parcel.to`, now or later. May be called again with the same parcel.
+    fn send(&self, receipt: Receipt, parcel: Parcel);
+    /// Takes the parcels that wait for a partition.
+    fn receive(&self, to: u32) -> Vec<Delivery>;
+    /// Tells the sender that the links of a parcel survive the receiver's machine.
+    fn acknowledge(&self, receipt: Receipt);
+    /// Takes the numbers of a partition's parcels that were acknowledged.
+    fn acknowledged(&self, from: u32) -> Vec<u64>;
+}
+
+/// The partition out of `count` that owns a URL: by its registrable domain, so that the hosts of a
+/// domain stay together.
+pub fn owner(url: &CanonicalUrl, count: u32) -> u32 {
+    let domain = url.registrable_domain().unwrap_or(url.host());
+    (xxh3_64(domain.as_bytes()) % u64::from(count.max(1))) as u32
+}
+
+/// An exchange between the partitions of one process.
+#[derive(Default)]
+pub struct InProcess {
+    boxes: Mutex<Vec<Mailbox>>,
+}
+
+#[derive(Default)]
+struct Mailbox {
+    parcels: Vec<Delivery>,
+    acknowledged: Vec<u64>,
+}
+
+impl InProcess {
+    fn with<T>(&self, partition: u32, act: impl FnOnce(&mut Mailbox) -> T) -> T {
+        // A thread that panicked left each box whole.
+        let mut boxes = self.boxes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let at = partition as usize;
+        if boxes.len() <= at {
+            boxes.resize_with(at + 1, Mailbox::default);
+        }
+        act(&mut boxes[at])
+    }
+}
+
+impl Exchange for InProcess {
+    fn send(&self, receipt: Receipt, parcel: Parcel) {
+        let delivery = Delivery { receipt, links: parcel.links };
+        self.with(parcel.to, |mailbox| mailbox.parcels.push(delivery));
+    }
+
+    fn receive(&self, to: u32) -> Vec<Delivery> {
+        self.with(to, |mailbox| std::mem::take(&mut mailbox.parcels))
+    }
+
+    fn acknowledge(&self, receipt: Receipt) {
+        self.with(receipt.from, |mailbox| mailbox.acknowledged.push(receipt.number));
+    }
+
+    fn acknowledged(&self, from: u32) -> Vec<u64> {
+        self.with(from, |mailbox| std::mem::take(&mut mailbox.acknowledged))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_a_domain_have_one_owner_and_domains_spread() {
+        let of = |text: &str| owner(&CanonicalUrl::parse(text).unwrap(), 4);
+        assert_eq!(of("https://www.a.example/x"), of("http://shop.a.example:8080/"));
+        let owners: std::collections::BTreeSet<u32> =
+            (0..100).map(|n| of(&format!("https://h{n}.example/"))).collect();
+        assert_eq!(owners.len(), 4);
+        assert_eq!(owner(&CanonicalUrl::parse("http://192.0.2.1/").unwrap(), 1), 0);
+    }
+
+    #[test]
+    fn a_parcel_reaches_its_owner_and_its_receipt_the_sender() {
+        let exchange = InProcess::default();
+        let receipt = Receipt { from: 2, number: 7 };
+        exchange.send(receipt, Parcel { to: 0, links: Vec::new() });
+        assert!(exchange.receive(1).is_empty());
+        assert_eq!(exchange.receive(0), [Delivery { receipt, links: Vec::new() }]);
+        assert!(exchange.receive(0).is_empty() && exchange.acknowledged(2).is_empty());
+        exchange.acknowledge(receipt);
+        assert_eq!(exchange.acknowledged(2), [7]);
+    }
+}

@@ -1,0 +1,409 @@
+//! What one owner holds of a crawl: its hosts and pages, their tape, tables and archive.
+//!
+//! # The life of a report
+//!
+//! [`Partition::next`] asks the frontier and makes a [`Job`] of its command. Whoever carries the job
+//! out hands a [`Report`](crate::work::Report) to [`Partition::take_in`], which
+//!
+//! 1. appends the record to the archive (`shelf`),
+//! 2. tells the frontier how the request went (`taped` notes every input for the tape),
+//! 3. makes links into pages, or sends them to the partition that owns their host (`member`),
+//! 4. replaces the copy and tells the policy what came back.
+//!
+//! All of it joins the next commit. [`Partition::commit`] syncs the archive and then writes rows and
+//! tape as one; [`Partition::sync`] makes that survive the machine. Only then is a copy *stored*.
+//!
+//! # What is always true
+//!
+//! - The tables are never ahead of the archive: a copy is committed after its record was synced.
+//! - The tape in the tables leads to the pages in the tables: both are one commit.
+//! - Everything the frontier hears is on the tape, so a replay takes the same decisions.
+//! - Page and host numbers mean something inside one partition only; outside, a page is its
+//!   [`PageKey`](tidewatch_core::PageKey).
+//!
+//! # Opening
+//!
+//! [`Partition::open`] plays the tape, from the last snapshot on, and tells the policy that pages under
+//! way were interrupted. [`Partition::look`] opens a crawl without going on with it.
+
+mod hygiene;
+mod look;
+mod member;
+mod open;
+mod operate;
+mod settle;
+mod status;
+
+use std::net::IpAddr;
+
+use rustc_hash::FxHashSet;
+use tidewatch_archive::ArchiveError;
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{DropReason, HostId, PageId, Reason, Time};
+use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input};
+use tidewatch_frontier::{Command, Next as Asked};
+use tidewatch_robots::Robots;
+use tidewatch_store::{CopyRow, PageRow, Store, StoreError, is_full};
+
+pub(crate) use self::member::Member;
+pub use self::operate::{Heard, HostView, Portrait, SourceView};
+pub use self::settle::Settled;
+pub(crate) use self::settle::overloaded;
+pub use self::status::Status;
+use crate::Config;
+use crate::pages::Pages;
+use crate::robots::RobotsCache;
+use crate::shelf::Shelf;
+use crate::tally::Tally;
+use crate::taped::Taped;
+use crate::timeline::Timeline;
+use crate::work::{Held, Job};
+
+/// The name under which the store keeps how far the archive is synced.
+const ARCHIVED: &str = "archived";
+/// Rows that wait at most for a commit: memory is bounded, and a commit takes moments.
+const MOST_WAITING: usize = 50_000;
+
+/// Why a crawl cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum CrawlError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The archive failed.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The configuration names no policy.
+    #[error("there is no policy `{0}`; `tidewatch lab list` names them all")]
+    UnknownPolicy(String),
+    /// There is nothing to look at.
+    #[error("no crawl was ever begun in this directory; begin one with tidewatch crawl")]
+    NotBegun,
+    /// The crawl was begun with another policy.
+    #[error(
+        "this crawl was begun with policy `{was}` and seed {was_seed}, and its history fits no \
+         other; set these again, or begin a new crawl in another --dir"
+    )]
+    OtherPolicy {
+        /// The policy then.
+        was: String,
+        /// Its seed.
+        was_seed: u64,
+    },
+    /// The tape does not fit.
+    #[error("the crawl's history cannot be played back: {0}")]
+    Diverged(#[from] Diverged),
+    /// The directory was divided otherwise.
+    #[error(
+        "{dir} holds a crawl in {was} {}, not {asked}; run it with --partitions {was}, or begin a new \
+         crawl in another --dir with the same seeds and --partitions {asked}",
+        if *was == 1 { "partition" } else { "partitions" }
+    )]
+    OtherPartitions {
+        /// The crawl's directory.
+        dir: String,
+        /// How many partitions it has.
+        was: u32,
+        /// How many were asked for.
+        asked: u32,
+    },
+}
+
+impl CrawlError {
+    /// Whether the disk is full. The crawl then pauses: what could not be written is kept, and
+    /// [`Partition::sync`] writes it once there is room.
+    pub fn is_full_disk(&self) -> bool {
+        match self {
+            CrawlError::Store(error) => error.is_full_disk(),
+            CrawlError::Archive(ArchiveError::Io { source, .. }) => is_full(source),
+            _ => false,
+        }
+    }
+}
+
+/// What to do now.
+#[derive(Clone, Debug)]
+pub enum Next {
+    /// Carry out this job, and ask again.
+    Job(Job),
+    /// There is nothing before this time, unless a report comes in earlier.
+    WaitUntil(Time),
+}
+
+/// One owner's part of a crawl, in one directory.
+pub struct Partition {
+    config: Config,
+    timeline: Timeline,
+    taped: Taped,
+    pages: Pages,
+    shelf: Shelf,
+    robots: RobotsCache,
+    tally: Tally,
+    /// Hosts of the seeds, where no other may be crawled.
+    seed_hosts: FxHashSet<String>,
+    /// The other partitions, where there are any.
+    member: Option<Member>,
+}
+
+/// How a page became known.
+#[derive(Clone, Copy)]
+struct Found {
+    /// The page whose link named it.
+    via: Option<PageId>,
+    /// Links from a seed.
+    depth: u16,
+    /// Redirects since that link.
+    hops: u8,
+    /// Whether it is watched for new links.
+    is_source: bool,
+    weight: f64,
+}
+
+impl Found {
+    /// Named by the operator, a host or its robots.txt.
+    const fn named(is_source: bool) -> Found {
+        Found { via: None, depth: 0, hops: 0, is_source, weight: 1.0 }
+    }
+}
+
+impl Partition {
+    /// The crawl's time at a moment of Unix time.
+    pub fn time(&self, unix_micros: i64) -> Time {
+        self.timeline.time(unix_micros)
+    }
+
+    /// Unix time of a crawl's time, in microseconds.
+    pub fn unix_micros(&self, time: Time) -> i64 {
+        self.timeline.unix_micros(time)
+    }
+
+    /// Seconds of the crawl in one of ours.
+    pub fn pace(&self) -> f64 {
+        self.timeline.pace()
+    }
+
+    /// Sets how fast the crawl's time runs from its beginning, and remembers it. Meant for a simulated
+    /// web that lives faster: the crawl's rates are then by that web's seconds.
+    pub fn set_pace(&mut self, pace: f64) {
+        self.timeline.set_pace(pace);
+        self.pages.put_meta("pace", self.timeline.pace().to_le_bytes().to_vec());
+    }
+
+    /// Adds a seed, which is watched for new links. It joins the next commit.
+    pub fn seed(&mut self, url: &CanonicalUrl, now: Time) -> Result<(), CrawlError> {
+        self.seed_as(url, true, 1.0, now)
+    }
+
+    /// Adds a seed with a weight, watched for new links or not. It joins the next commit.
+    pub fn seed_as(
+        &mut self,
+        url: &CanonicalUrl,
+        is_source: bool,
+        weight: f64,
+        now: Time,
+    ) -> Result<(), CrawlError> {
+        self.allow_host(url);
+        if self.pages.page_of(url.as_str())?.is_none() {
+            self.add_page(url, Found { weight, ..Found::named(is_source) }, now)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a URL's host among those of the seeds.
+    pub(crate) fn allow_host(&mut self, url: &CanonicalUrl) {
+        self.seed_hosts.insert(url.host().to_owned());
+    }
+
+    /// Makes a page known as a link to it would. It joins the next commit.
+    pub fn know(&mut self, url: &CanonicalUrl, now: Time) -> Result<(), CrawlError> {
+        if self.pages.page_of(url.as_str())?.is_none() {
+            self.add_page(url, Found { depth: 1, ..Found::named(false) }, now)?;
+        }
+        Ok(())
+    }
+
+    /// What to do now.
+    pub fn next(&mut self, now: Time) -> Result<Next, CrawlError> {
+        loop {
+            let command = match self.taped.next(now) {
+                Asked::Wait(until) => return Ok(Next::WaitUntil(until)),
+                Asked::Do(command) => command,
+            };
+            if let Some(job) = self.job(command, now)? {
+                return Ok(Next::Job(job));
+            }
+        }
+    }
+
+    /// Makes a job of a command; `None` if it was settled without one.
+    fn job(&mut self, command: Command, now: Time) -> Result<Option<Job>, CrawlError> {
+        match command {
+            Command::Resolve(host) => {
+                let url = self.pages.url(host, "/")?;
+                let (name, port) = (url.host().to_owned(), url.port());
+                Ok(Some(Job::Resolve { host, name, port }))
+            }
+            Command::ReadRobots(host) => {
+                let url = self.pages.url(host, "/robots.txt")?;
+                Ok(Some(Job::Robots { host, url }))
+            }
+            Command::Fetch(host, page) => self.page_job(host, page, now),
+        }
+    }
+
+    fn page_job(
+        &mut self,
+        host: HostId,
+        page: PageId,
+        now: Time,
+    ) -> Result<Option<Job>, CrawlError> {
+        let row = self.pages.page_row(page)?;
+        if !self.allows(host, &row.path)? {
+            self.tally.drop(DropReason::Disallowed);
+            self.taped.tell(Input::GivenUp { host, answer: None, at: now })?;
+            // The rules may change, so it is asked for again some day, as a page that is gone.
+            self.tell_outcome(page, Told::Gone, now)?;
+            return Ok(None);
+        }
+        let url = self.pages.url(host, &row.path)?;
+        // Without its record a copy can be neither confirmed nor named by a revisit.
+        let copy = self.pages.copy(page)?.filter(|copy| self.shelf.has(copy.place));
+        let held = copy.map(|copy| Held {
+            etag: copy.etag,
+            last_modified: copy.last_modified,
+            digest: copy.digest,
+            unix_micros: self.timeline.unix_micros(copy.changed_at),
+        });
+        Ok(Some(Job::Page { host, page, url, held }))
+    }
+
+    /// The address that a host resolved to last.
+    pub(crate) fn address_of(&self, host: HostId) -> Option<IpAddr> {
+        self.pages.address_of(host)
+    }
+
+    /// Tells the policy how a page's fetch ended.
+    fn tell_outcome(&mut self, page: PageId, outcome: Told, now: Time) -> Result<(), CrawlError> {
+        let kind = self.taped.fetch_kind(page);
+        let previous = self.pages.copy(page)?.map(|copy| copy.at);
+        self.taped.tell(Input::Fetched(Fetched { page, at: now, kind, previous, outcome }))?;
+        Ok(())
+    }
+
+    fn tell_failed(&mut self, page: PageId, reason: Reason, now: Time) -> Result<(), CrawlError> {
+        self.tell_outcome(page, Told::Failed(reason), now)
+    }
+
+    /// Gives a URL that is not known its page number.
+    fn add_page(
+        &mut self,
+        url: &CanonicalUrl,
+        found: Found,
+        now: Time,
+    ) -> Result<PageId, CrawlError> {
+        let Found { via, depth, hops, is_source, weight } = found;
+        let host = self.host_of(url)?;
+        let path = url.path_and_query().to_owned();
+        let row = PageRow { host, path, depth, hops, via, is_source };
+        let page = self.pages.add_page(url.as_str(), row)?;
+        let input = Input::Page { host, at: now, via, is_source, weight };
+        self.taped.tell_page(input, url.as_str())?;
+        Ok(page)
+    }
+
+    fn host_of(&mut self, url: &CanonicalUrl) -> Result<HostId, CrawlError> {
+        if let Some(host) = self.pages.host_of(url.origin()) {
+            return Ok(host);
+        }
+        let host = self.pages.add_host(url.origin());
+        self.taped.tell(Input::Host)?;
+        Ok(host)
+    }
+
+    /// A page's copy, committed or about to be.
+    pub fn copy(&self, page: PageId) -> Result<Option<CopyRow>, CrawlError> {
+        Ok(self.pages.copy(page)?)
+    }
+
+    /// A page's URL.
+    pub fn address(&self, page: PageId) -> Result<CanonicalUrl, CrawlError> {
+        Ok(self.pages.address(page)?)
+    }
+
+    /// Whether the host's robots.txt, which has been read, allows a path.
+    fn allows(&mut self, host: HostId, path: &str) -> Result<bool, CrawlError> {
+        if let Some(allows) = self.robots.allows(host, path) {
+            return Ok(allows);
+        }
+        let Some(row) = self.pages.host_row(host)?.robots else { return Ok(true) };
+        let robots = Robots::of_response(row.status, &row.body, &self.config.agent);
+        let allows = robots.allows(path);
+        self.robots.keep(host, robots);
+        Ok(allows)
+    }
+
+    /// Commits everything that was told and taken in. What cannot be written stays, and is tried again
+    /// next time.
+    pub fn commit(&mut self) -> Result<(), CrawlError> {
+        // Records first: whatever is cut off when, a copy in the tables is in the archive.
+        if let Some(mark) = self.shelf.sync()? {
+            self.pages.put_meta(ARCHIVED, mark);
+        }
+        self.taped.drain_into(self.pages.tape_mut());
+        if let Some(member) = &mut self.member {
+            member.pack(&mut self.pages);
+        }
+        if !self.pages.is_clean() {
+            self.tally.keep(&mut self.pages);
+        }
+        Ok(self.pages.commit()?)
+    }
+
+    /// Commits if more than a few seconds' work waits for it.
+    pub(crate) fn commit_if_large(&mut self) -> Result<(), CrawlError> {
+        if self.pages.waiting() > MOST_WAITING { self.commit() } else { Ok(()) }
+    }
+
+    /// Commits everything and makes it survive the machine. Only now is it stored.
+    pub fn sync(&mut self) -> Result<(), CrawlError> {
+        self.commit()?;
+        self.pages.sync()?;
+        if let Some(member) = &mut self.member {
+            member.synced();
+        }
+        Ok(())
+    }
+
+    /// Syncs and writes a snapshot of the frontier, so that the next start plays only what comes after.
+    pub fn save(&mut self) -> Result<(), CrawlError> {
+        self.sync()?;
+        let store = self.pages.store();
+        self.taped.save(store.dir(), store.next_tape());
+        Ok(self.pages.spill()?)
+    }
+
+    /// Inputs that the next start would have to play.
+    pub const fn unsaved(&self) -> u64 {
+        self.taped.unsaved()
+    }
+
+    /// The store, for reading what is committed.
+    pub const fn store(&self) -> &Store {
+        self.pages.store()
+    }
+
+    /// Counts of the whole crawl.
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The settings it was opened with.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The frontier and its tape, for the loop that paces snapshots.
+    pub(crate) const fn taped_mut(&mut self) -> &mut Taped {
+        &mut self.taped
+    }
+}

@@ -1,0 +1,125 @@
+//! How a crawl starts: anew, or from where it was.
+
+use std::path::Path;
+
+use rustc_hash::FxHashSet;
+use tidewatch_core::Reason;
+use tidewatch_frontier::tape::Input;
+use tidewatch_policy::{Policy, Setup, registry};
+use tidewatch_store::{Memory, Store, StoreError};
+
+use super::{ARCHIVED, CrawlError, Partition};
+use crate::Config;
+use crate::pages::Pages;
+use crate::robots::RobotsCache;
+use crate::shelf::Shelf;
+use crate::tally::Tally;
+use crate::taped::{Replayed, Taped};
+use crate::timeline::Timeline;
+
+impl Partition {
+    /// Opens a crawl at a moment of Unix time, in microseconds, or begins one.
+    pub fn open(dir: &Path, config: Config, unix_micros: i64) -> Result<Partition, CrawlError> {
+        let store = Store::open(dir, memory(&config))?;
+        let mut partition = Self::assemble(config, Pages::new(store)?, unix_micros)?;
+        partition.shelf = partition.open_shelf(unix_micros)?;
+        partition.play()?;
+        partition.resume(unix_micros)?;
+        Ok(partition)
+    }
+
+    /// Opens the archive for more.
+    fn open_shelf(&self, unix_micros: i64) -> Result<Shelf, CrawlError> {
+        let synced = self.pages.meta(ARCHIVED)?;
+        let dir = self.pages.store().dir().join("archive");
+        let most_bytes = self.config.archive_file_mb << 20;
+        Ok(Shelf::open(&dir, most_bytes, unix_micros, synced.as_deref())?)
+    }
+
+    /// All the parts of a crawl but its archive, with an empty frontier.
+    pub(super) fn assemble(
+        config: Config,
+        mut pages: Pages,
+        unix_micros: i64,
+    ) -> Result<Partition, CrawlError> {
+        let epoch = begin(&mut pages, &config, unix_micros)?;
+        let pace = pages.meta("pace")?.and_then(|bytes| bytes.try_into().ok());
+        let pace = pace.map_or(1.0, f64::from_le_bytes);
+        Ok(Partition {
+            timeline: Timeline::new(epoch, pace, unix_micros),
+            taped: Taped::new(policy(&config)?),
+            pages,
+            shelf: Shelf::none(),
+            robots: RobotsCache::default(),
+            tally: Tally::default(),
+            seed_hosts: FxHashSet::default(),
+            member: None,
+            config,
+        })
+    }
+
+    /// The policy and seed that a crawl was begun with, if it was.
+    pub(super) fn begun_with(pages: &Pages) -> Result<Option<(String, u64)>, StoreError> {
+        let Some(policy) = pages.meta("policy")? else { return Ok(None) };
+        let seed = pages.meta("seed")?.and_then(|bytes| bytes.try_into().ok());
+        let policy = String::from_utf8_lossy(&policy).into_owned();
+        Ok(Some((policy, seed.map_or(0, u64::from_le_bytes))))
+    }
+
+    /// Brings the frontier back: from the snapshot, if there is one, and the tape after it.
+    pub(super) fn play(&mut self) -> Result<(), CrawlError> {
+        let (next, policy) = (self.pages.store().next_tape(), policy(&self.config)?);
+        let from = self.taped.load(self.pages.store().dir(), policy, next);
+        self.pages.count_pages(self.taped.pages_by_host());
+        self.play_from(from).map(|_| ())
+    }
+
+    /// Plays the tape from a batch on. Every decision on it is taken again and must come out the same.
+    pub(super) fn play_from(&mut self, batch: u64) -> Result<Replayed, CrawlError> {
+        let (inputs, mut names) = self.pages.tape_from(batch, self.taped.next_page())?;
+        self.taped.replay(inputs, &mut names)
+    }
+
+    /// Goes on from where the tape ends.
+    fn resume(&mut self, unix_micros: i64) -> Result<(), CrawlError> {
+        let now = self.time(unix_micros).max(self.taped.last());
+        self.timeline.not_before(self.taped.last(), unix_micros);
+        self.tally = Tally::restore(&self.pages)?;
+        for page in self.taped.under_way() {
+            self.tell_failed(page, Reason::Interrupted, now)?;
+        }
+        let (politeness, limits) = (self.config.politeness, self.config.limits);
+        self.taped.tell(Input::Rules { politeness, limits })?;
+        self.taped.tell(Input::Resumed { at: now })?;
+        let budget = self.config.budget;
+        self.taped.tell(Input::Budget { budget, at: now })?;
+        self.commit()
+    }
+}
+
+/// How much memory the store may use.
+pub(super) fn memory(config: &Config) -> Memory {
+    Memory { cache: config.cache_mb << 20, sieve: (config.sieve_mb as usize) << 20 }
+}
+
+fn policy(config: &Config) -> Result<Box<dyn Policy>, CrawlError> {
+    let found = registry::find(&config.policy);
+    let unknown = || CrawlError::UnknownPolicy(config.policy.clone());
+    Ok((found.ok_or_else(unknown)?.make)(Setup::seeded(config.seed)))
+}
+
+/// Reads or sets when the crawl began and with which policy.
+fn begin(pages: &mut Pages, config: &Config, unix_micros: i64) -> Result<i64, CrawlError> {
+    let number = |bytes: Vec<u8>| bytes.try_into().map(i64::from_le_bytes).ok();
+    let Some(epoch) = pages.meta("epoch")?.and_then(number) else {
+        pages.put_meta("epoch", unix_micros.to_le_bytes().to_vec());
+        pages.put_meta("policy", config.policy.clone().into_bytes());
+        pages.put_meta("seed", config.seed.to_le_bytes().to_vec());
+        return Ok(unix_micros);
+    };
+    let (was, was_seed) = Partition::begun_with(pages)?.unwrap_or_default();
+    if was != config.policy || was_seed != config.seed {
+        return Err(CrawlError::OtherPolicy { was, was_seed });
+    }
+    Ok(epoch)
+}

@@ -1,0 +1,132 @@
+//! A crawl's figures, for whoever asks: also while it runs, from a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tidewatch_store::StoreError;
+
+use super::Partition;
+use crate::{Partitions, Tally};
+
+const NAME: &str = "status.json";
+
+/// Figures of a crawl.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The policy that chooses.
+    pub policy: String,
+    /// Fetches that it may spend in a second of ours, whatever its own time does.
+    pub budget_per_s: f64,
+    /// Pages known.
+    pub pages: u32,
+    /// Hosts known.
+    pub hosts: u32,
+    /// Hosts with a page under way or waiting.
+    pub active_hosts: usize,
+    /// Requests under way.
+    pub requests: usize,
+    /// Estimated share of time that copies are up to date.
+    pub freshness_estimate: Option<f64>,
+    /// Clicks that the marginal fetch brings, where the policy has a price.
+    #[serde(default)]
+    pub price: Option<f64>,
+    /// Share of copies found up to date by probes at random, and the half-width of its 95% interval.
+    #[serde(default)]
+    pub freshness_probed: Option<(f64, f64)>,
+    /// Counts since the crawl began.
+    pub tally: Tally,
+}
+
+impl Status {
+    /// The figures that a crawl wrote last into its directory, those of all partitions together.
+    /// Figures that cannot be read are [`io::ErrorKind::InvalidData`].
+    pub fn read(dir: &Path) -> io::Result<Status> {
+        let damaged = |error: String| io::Error::new(io::ErrorKind::InvalidData, error);
+        let dirs = Partitions::dirs(dir).map_err(|error| match error {
+            StoreError::Io { source, .. } => source,
+            other => damaged(other.to_string()),
+        })?;
+        let read = |dir: PathBuf| {
+            let text = std::fs::read(dir.join(NAME))?;
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))
+        };
+        Ok(Status::sum(dirs.into_iter().map(read).collect::<io::Result<Vec<Status>>>()?))
+    }
+
+    /// The figures of several partitions together. Shares and prices are means, weighted by copies.
+    pub(crate) fn sum(mut parts: Vec<Status>) -> Status {
+        if parts.len() == 1 {
+            return parts.remove(0);
+        }
+        let (mut sum, mut price, mut probed) =
+            (Status::default(), Mean::default(), Mean::default());
+        let mut variance = 0.0;
+        for part in parts {
+            let weight = part.tally.held.max(1) as f64;
+            sum.policy = part.policy;
+            sum.budget_per_s += part.budget_per_s;
+            sum.pages += part.pages;
+            sum.hosts += part.hosts;
+            sum.active_hosts += part.active_hosts;
+            sum.requests += part.requests;
+            sum.tally.add(&part.tally);
+            price.add(part.price, weight);
+            probed.add(part.freshness_probed.map(|(share, _)| share), weight);
+            let width = part.freshness_probed.map_or(0.0, |(_, width)| width * weight);
+            variance += width * width;
+        }
+        let width = variance.sqrt() / probed.weight.max(f64::MIN_POSITIVE);
+        sum.freshness_estimate = sum.tally.freshness_estimate();
+        sum.price = price.value();
+        sum.freshness_probed = probed.value().map(|share| (share, width));
+        sum
+    }
+
+    /// Writes them, so that a reader sees old or new and nothing between.
+    pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
+        let new = dir.join("status.new");
+        std::fs::write(&new, serde_json::to_vec_pretty(self)?)?;
+        std::fs::rename(new, dir.join(NAME))
+    }
+}
+
+/// A weighted mean of what is known.
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: Option<f64>, weight: f64) {
+        if let Some(value) = value {
+            self.sum += value * weight;
+            self.weight += weight;
+        }
+    }
+
+    fn value(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+}
+
+impl Partition {
+    /// The figures now.
+    pub fn status(&self) -> Status {
+        let (active_hosts, requests) = self.taped.activity();
+        let standing = self.standing();
+        Status {
+            policy: self.config.policy.clone(),
+            budget_per_s: self.timeline.our_rate(self.config.budget).as_per_second(),
+            pages: self.store().pages(),
+            hosts: self.store().hosts(),
+            active_hosts,
+            requests,
+            freshness_estimate: self.tally().freshness_estimate(),
+            price: standing.as_ref().map(|standing| standing.price),
+            freshness_probed: standing.and_then(|standing| standing.freshness),
+            tally: self.tally().clone(),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Several partitions of one crawl in one process, each on a thread of its own.
+//!
+//! ```text
+//! DIR/                one partition: everything lies in DIR itself
+//! DIR/partitions      several: their number, and
+//! DIR/partition-0/ …  each partition as a directory of its own
+//! ```
+//!
+//! A host belongs to the partition that [`owner`] names, so the number of partitions cannot change later.
+//! The partitions share the budget (`ledger`), links (`exchange`) and the politeness of addresses (`gate`);
+//! everything else a partition does alone, so each replays alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
+
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{Rate, Time};
+use tidewatch_store::StoreError;
+use tokio::runtime::Handle;
+
+use crate::exchange::{InProcess, owner};
+use crate::gate::AddressGate;
+use crate::ledger::Ledger;
+use crate::partition::Member;
+use crate::{Clock, Config, CrawlError, Ended, Net, Partition, Status, Stop, Watch, run};
+
+/// The file that says how many partitions there are.
+const NAME: &str = "partitions";
+/// How often a run looks whether it should stop.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// All partitions of a crawl.
+pub struct Partitions {
+    parts: Vec<Partition>,
+    ledger: Arc<Ledger>,
+}
+
+impl Partitions {
+    /// Opens the crawl in `dir` at a moment of Unix time, in microseconds, or begins one with `count`
+    /// partitions. Without a `count` it has as many as it was begun with, or one.
+    pub fn open(
+        dir: &Path,
+        config: &Config,
+        count: Option<u32>,
+        unix_micros: i64,
+    ) -> Result<Partitions, CrawlError> {
+        let was = recorded(dir)?;
+        let count = count.or(was).unwrap_or(1).max(1);
+        if let Some(was) = was.filter(|was| *was != count) {
+            let dir = dir.display().to_string();
+            return Err(CrawlError::OtherPartitions { dir, was, asked: count });
+        }
+        if was.is_none() && count > 1 {
+            record(dir, count)?;
+        }
+        let own = share(config, count);
+        let parts = Self::dirs(dir)?.into_iter();
+        let parts = parts.map(|dir| Partition::open(&dir, own.clone(), unix_micros));
+        let mut parts = parts.collect::<Result<Vec<Partition>, CrawlError>>()?;
+        let pace = parts.first().map_or(1.0, Partition::pace);
+        let ledger = Arc::new(Ledger::new(config.budget, parts.len(), pace));
+        if count > 1 {
+            let exchange = Arc::new(InProcess::default());
+            let gap = config.politeness.address_gap.seconds() / pace;
+            let gate = Arc::new(AddressGate::new(Duration::from_secs_f64(gap)));
+            for (number, part) in (0..).zip(&mut parts) {
+                let (exchange, ledger) = (Arc::clone(&exchange), Arc::clone(&ledger));
+                part.join(Member::new(number, count, exchange, ledger, Arc::clone(&gate)))?;
+            }
+        }
+        Ok(Partitions { parts, ledger })
+    }
+
+    /// The directories of the partitions of the crawl in `dir`: `dir` itself, where there is only one.
+    pub fn dirs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+        Ok(match recorded(dir)? {
+            None | Some(1) => vec![dir.to_owned()],
+            Some(count) => (0..count).map(|number| part_dir(dir, number)).collect(),
+        })
+    }
+
+    /// Adds a seed to the partition that owns its host. It joins that partition's next commit.
+    pub fn seed(&mut self, url: &CanonicalUrl) -> Result<(), CrawlError> {
+        self.parts.iter_mut().for_each(|part| part.allow_host(url));
+        let part = self.owner_mut(url);
+        let now = Clock::of(part).now();
+        part.seed(url, now)
+    }
+
+    /// The partition that owns a URL's host.
+    pub fn owner_mut(&mut self, url: &CanonicalUrl) -> &mut Partition {
+        let number = owner(url, self.parts.len() as u32);
+        &mut self.parts[number as usize]
+    }
+
+    /// The partitions, by number.
+    pub fn parts(&self) -> &[Partition] {
+        &self.parts
+    }
+
+    /// The partitions, by number, to be changed.
+    pub fn parts_mut(&mut self) -> &mut [Partition] {
+        &mut self.parts
+    }
+
+    /// Sets the budget of the whole crawl, by the operator's second.
+    pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
+        self.parts.iter_mut().try_for_each(|part| part.set_budget(budget, now))
+    }
+
+    /// The figures of all partitions together.
+    pub fn status(&self) -> Status {
+        Status::sum(self.parts.iter().map(Partition::status).collect())
+    }
+
+    /// Crawls until told to stop, each partition on a thread of its own with the watcher of the same
+    /// number. Everything done is stored when it returns.
+    pub fn run<W: Watch + Send>(
+        &mut self,
+        net: &Arc<Net>,
+        runtime: &Handle,
+        stop: &Stop,
+        watches: &mut [W],
+    ) -> Result<Ended, CrawlError> {
+        assert_eq!(self.parts.len(), watches.len(), "a watcher for each partition");
+        if let ([part], [watch]) = (&mut self.parts[..], &mut *watches) {
+            return run(part, net, runtime, stop, watch);
+        }
+        let before: u64 = self.parts.iter().map(|part| part.tally().all_fetches()).sum();
+        let flag = Arc::new(AtomicBool::new(false));
+        let (ledger, began) = (&self.ledger, Instant::now());
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (part, watch) in self.parts.iter_mut().zip(watches) {
+                let own = Stop { after: stop.after, fetches: None, flag: Arc::clone(&flag) };
+                threads.push(scope.spawn(move || {
+                    let ended = run(part, net, runtime, &own, watch);
+                    // One partition that cannot go on stops all.
+                    own.flag.store(true, Ordering::Relaxed);
+                    ended
+                }));
+            }
+            let mut ended = Ended::Time;
+            while !threads.iter().all(ScopedJoinHandle::is_finished) {
+                if !flag.load(Ordering::Relaxed)
+                    && let Some(why) = stop.why(began, ledger.fetches().saturating_sub(before))
+                {
+                    ended = why;
+                    flag.store(true, Ordering::Relaxed);
+                }
+                std::thread::sleep(LOOK_EVERY);
+            }
+            for thread in threads {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            }
+            Ok(ended)
+        })
+    }
+}
+
+/// A partition's share of the settings; the budget is divided while it runs.
+fn share(config: &Config, count: u32) -> Config {
+    let (mut own, parts) = (config.clone(), u64::from(count));
+    own.budget =
+        Rate::per_second(config.budget.as_per_second() / f64::from(count)).unwrap_or(config.budget);
+    own.limits.requests = (config.limits.requests / count as usize).max(1);
+    own.limits.jobs = (config.limits.jobs / count as usize).max(1);
+    (own.cache_mb, own.sieve_mb) =
+        ((config.cache_mb / parts).max(1), (config.sieve_mb / parts).max(1));
+    own.pages_mb = config.pages_mb.div_ceil(parts);
+    own
+}
+
+fn part_dir(dir: &Path, number: u32) -> PathBuf {
+    dir.join(format!("partition-{number}"))
+}
+
+/// How many partitions the crawl in `dir` has; `None` if there is no crawl.
+fn recorded(dir: &Path) -> Result<Option<u32>, StoreError> {
+    let path = dir.join(NAME);
+    match fs::read_to_string(&path) {
+        Ok(text) => match text.trim().parse() {
+            Ok(count) if count > 0 => Ok(Some(count)),
+            _ => Err(StoreError::BadFile { path, held: "the number of partitions" }),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(dir.join("format").exists().then_some(1))
+        }
+        Err(source) => Err(StoreError::Io { path, source }),
+    }
+}
+
+/// Writes the number of partitions, whole or not at all.
+fn record(dir: &Path, count: u32) -> Result<(), StoreError> {
+    let (path, new) = (dir.join(NAME), dir.join("partitions.new"));
+    let written = fs::create_dir_all(dir)
+        .and_then(|()| fs::write(&new, format!("{count}\n")))
+        .and_then(|()| fs::File::open(&new)?.sync_all())
+        .and_then(|()| fs::rename(&new, &path));
+    written.map_err(|source| StoreError::Io { path, source })
+}

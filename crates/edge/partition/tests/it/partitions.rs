@@ -1,0 +1,207 @@
+//! Several partitions of one crawl: together they do what one does, and each replays alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{Span, Time};
+use tidewatch_partition::work::Job;
+use tidewatch_partition::{Config, CrawlError, Ended, Next, Partition, Partitions, Stop};
+use tidewatch_web::{Habits, LoggedRequest};
+use tokio::runtime::Runtime;
+
+use crate::living::{self, Stored};
+use crate::{HOSTS, PAGES, START, TOOK, answer, config, seconds, url};
+
+const COUNT: u32 = 3;
+
+fn open(dir: &Path, at: Time) -> Partitions {
+    open_with(dir, &config(), at)
+}
+
+fn open_with(dir: &Path, config: &Config, at: Time) -> Partitions {
+    let at = START + at.as_micros().cast_signed();
+    Partitions::open(dir, config, Some(COUNT), at).unwrap()
+}
+
+/// Runs all partitions on one clock, each with its own jobs.
+fn run(all: &mut Partitions, begin: Time, end: Time) {
+    let mut ends: BTreeMap<(Time, u32), (usize, Job)> = BTreeMap::new();
+    let (mut now, mut serial, mut turns) = (begin, 0, 0);
+    while now < end {
+        turns += 1;
+        let mut wait = now + Span::SECOND;
+        for (number, part) in all.parts_mut().iter_mut().enumerate() {
+            part.meet(now).unwrap();
+            let until = loop {
+                match part.next(now).unwrap() {
+                    Next::Job(job) => {
+                        serial += 1;
+                        ends.insert((now + TOOK, serial), (number, job));
+                    }
+                    Next::WaitUntil(until) => break until,
+                }
+            };
+            wait = wait.min(until);
+        }
+        now = match ends.first_entry() {
+            Some(entry) if entry.key().0 <= wait => {
+                let at = entry.key().0;
+                let (number, job) = entry.remove();
+                all.parts_mut()[number].take_in(answer(&job, at), at).unwrap();
+                at
+            }
+            _ => wait,
+        };
+        if turns % 8 == 0 {
+            all.parts_mut().iter_mut().for_each(|part| part.sync().unwrap());
+        }
+    }
+}
+
+/// URLs of pages with a copy.
+fn held(parts: &[Partition]) -> BTreeSet<String> {
+    let mut held = BTreeSet::new();
+    for part in parts {
+        for row in part.store().tables().unwrap().copies() {
+            let url = part.address(row.unwrap().0).unwrap().into_string();
+            assert!(held.insert(url.clone()), "{url} has two owners");
+        }
+    }
+    held
+}
+
+fn every_page() -> BTreeSet<String> {
+    let pages = (0..HOSTS).flat_map(|host| (0..PAGES).map(move |page| url(host, page)));
+    pages.map(CanonicalUrl::into_string).collect()
+}
+
+/// The only seed is on one host; all others are found through links between partitions.
+#[test]
+fn links_reach_the_partition_that_owns_their_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut all = open(dir.path(), Time::ZERO);
+    all.seed(&url(0, 0)).unwrap();
+    run(&mut all, Time::ZERO, seconds(200));
+    assert_eq!(held(all.parts()), every_page());
+    let pages: Vec<u32> = all.parts().iter().map(|part| part.store().pages()).collect();
+    assert!(
+        pages.iter().filter(|&&pages| pages >= PAGES).count() > 1,
+        "several take part: {pages:?}"
+    );
+    let status = all.status();
+    assert_eq!(status.pages, pages.iter().sum::<u32>());
+    assert_eq!(status.tally.held, u64::from(HOSTS * PAGES));
+    for part in all.parts() {
+        assert_eq!(part.store().tables().unwrap().outbox().count(), 0, "everything arrived");
+    }
+    drop(all);
+    let replayed = Partitions::dirs(dir.path()).unwrap();
+    let replayed = replayed.iter().map(|dir| Partition::replay(dir, START).unwrap().decisions);
+    assert!(replayed.sum::<u64>() >= u64::from(HOSTS * PAGES), "every fetch was a decision");
+}
+
+#[test]
+fn partitions_that_are_killed_go_on_and_lose_no_link() {
+    let dir = tempfile::tempdir().unwrap();
+    // Fetches every page once, so that the budget goes to pages that are still to be found.
+    let once = Config { policy: "bfs".into(), ..config() };
+    let mut all = open_with(dir.path(), &once, Time::ZERO);
+    all.seed(&url(0, 0)).unwrap();
+    all.parts_mut().iter_mut().for_each(|part| part.sync().unwrap());
+    for part in 0..20 {
+        run(&mut all, seconds(20 * part), seconds(20 * (part + 1)));
+        // Whatever was not committed is gone, and parcels under way with it.
+        drop(all);
+        all = open_with(dir.path(), &once, seconds(20 * (part + 1)));
+    }
+    assert_eq!(held(all.parts()), every_page());
+}
+
+#[test]
+fn another_number_of_partitions_is_refused_in_a_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path(), Time::ZERO));
+    let error = Partitions::open(dir.path(), &config(), Some(2), START).err().unwrap();
+    assert!(matches!(error, CrawlError::OtherPartitions { was: 3, asked: 2, .. }), "{error}");
+    assert_eq!(Partitions::open(dir.path(), &config(), None, START).unwrap().parts().len(), 3);
+    let single = tempfile::tempdir().unwrap();
+    drop(Partitions::open(single.path(), &config(), None, START).unwrap());
+    let error = Partitions::open(single.path(), &config(), Some(4), START).err().unwrap();
+    assert!(error.to_string().contains("1 partition, not 4"), "{error}");
+}
+
+/// Runs `count` partitions on threads over real sockets for `length`.
+fn crawl(
+    runtime: &Runtime,
+    server: &tidewatch_web::Server,
+    count: u32,
+    gap: Duration,
+    other: impl Fn(&str) -> Option<SocketAddr>,
+    length: Duration,
+) -> (tempfile::TempDir, Partitions) {
+    let mut config = living::config(Duration::from_millis(20));
+    config.politeness.address_gap = Span::from_micros(gap.as_micros() as u64);
+    let net = living::network(runtime, &config, living::hosts(server, other));
+    let dir = tempfile::tempdir().unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now = i64::try_from(now.as_micros()).unwrap();
+    let mut all = Partitions::open(dir.path(), &config, Some(count), now).unwrap();
+    for seed in living::seeds(server) {
+        all.seed(&seed).unwrap();
+    }
+    let stop = Stop { after: Some(length), ..Stop::default() };
+    let mut stored: Vec<Stored> = (0..count).map(|_| Stored::default()).collect();
+    let ended = all.run(&net, runtime.handle(), &stop, &mut stored).unwrap();
+    assert_eq!(ended, Ended::Time);
+    for (part, stored) in all.parts().iter().zip(&stored) {
+        for page in &stored.0 {
+            assert!(part.address(*page).is_ok());
+        }
+    }
+    (dir, all)
+}
+
+#[test]
+fn three_partitions_on_threads_find_every_page_that_one_finds() {
+    let length = Duration::from_secs(5);
+    let runtime = Runtime::new().unwrap();
+    let find = |count| {
+        let server = living::serve(&runtime, 12, 240, Habits::faultless());
+        let (dir, all) =
+            crawl(&runtime, &server, count, Duration::from_millis(1), |_| None, length);
+        let found = held(all.parts());
+        drop(all);
+        for dir in Partitions::dirs(dir.path()).unwrap() {
+            Partition::replay(&dir, START).unwrap();
+        }
+        found
+    };
+    let (one, three) = (find(1), find(COUNT));
+    let missing: Vec<_> = one.difference(&three).collect();
+    assert!(one.len() > 150, "{} pages", one.len());
+    assert!(missing.is_empty(), "{missing:?} of {}", one.len());
+}
+
+/// All hosts have one address, which sees one request at a time and the gap between them.
+#[test]
+fn an_address_keeps_its_gap_across_partitions() {
+    const GAP: Duration = Duration::from_millis(20);
+    /// The server notes what it sees, which is no shorter than what the client kept.
+    const GRAIN: Duration = Duration::from_millis(1);
+    let runtime = Runtime::new().unwrap();
+    let server = living::serve(&runtime, 12, 240, Habits::faultless());
+    let address = server.names().iter().next().map(|(_, address)| address);
+    let (_dir, all) = crawl(&runtime, &server, COUNT, GAP, |_| address, Duration::from_secs(4));
+    let active = all.parts().iter().filter(|part| part.tally().all_fetches() > 0).count();
+    assert!(active > 1, "several partitions ask");
+    let mut requests: Vec<LoggedRequest> = server.log().requests();
+    requests.sort_by_key(|request| request.began);
+    assert!(requests.len() > 50, "{} requests", requests.len());
+    for pair in requests.windows(2) {
+        let gap = pair[1].began.checked_sub(pair[0].ended);
+        assert!(gap.is_some_and(|gap| gap + GRAIN >= GAP), "{gap:?} between {pair:?}");
+    }
+}

@@ -1,0 +1,143 @@
+//! The engine's journals, checked before the engine reads them.
+//!
+//! The engine cuts a journal at the first batch that it cannot read, and everything behind that is gone
+//! without a word. Behind a crash that is right: the last batch may be torn. Behind a flipped bit it
+//! loses what was stored. So the journals are read here first, by their own checksums, and compared with
+//! what the last sync is known to have made durable ([`crate::synced`]).
+//!
+//! # Format
+//!
+//! A journal is a file `N.jnl`, the highest N being the one that grows. It holds batches and then zeros:
+//!
+//! ```text
+//! batch = 1 u8, items u32, number u64; items; 3 u8, checksum u64 (xxh3 of the items' bytes), "FJL" 3 u8
+//! item  = 2 u8, kind u8, compression u8, table u64, key length u16, value length u32,
+//!         bytes of the value u32, key, value
+//!       | 4 u8, table u64
+//! ```
+//!
+//! Numbers are little-endian.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// The engine's number of the table of the tape.
+const TAPE_TABLE: u64 = 5;
+
+/// A journal as far as it can be read.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Whole batches, from the beginning.
+    pub(crate) whole: u64,
+    /// Whether something other than zeros follows them.
+    pub(crate) has_rest: bool,
+    /// The number of the last batch on the tape that it holds.
+    pub(crate) last_tape: Option<u64>,
+}
+
+/// The journals of the tables in `db`, oldest first; none if there are no tables.
+pub(crate) fn read(db: &Path) -> io::Result<Vec<Journal>> {
+    let mut found = Vec::new();
+    let files = match fs::read_dir(db) {
+        Ok(files) => files,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    for file in files {
+        let path = file?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_suffix(".jnl")).map(str::parse::<u64>);
+        if let Some(Ok(number)) = number {
+            found.push((number, path));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, path)| Journal::read(path)).collect()
+}
+
+impl Journal {
+    fn read(path: PathBuf) -> io::Result<Journal> {
+        let bytes = fs::read(&path)?;
+        let (mut whole, mut last_tape, mut last_number) = (0, None, None);
+        // No checksum covers a batch's number, but they grow.
+        while let Some(batch) = batch(&bytes, whole)
+            && last_number < Some(batch.number)
+        {
+            (whole, last_number) = (batch.end, Some(batch.number));
+            last_tape = last_tape.max(batch.tape);
+        }
+        let has_rest = bytes[whole..].iter().any(|&byte| byte != 0);
+        Ok(Journal { path, whole: whole as u64, has_rest, last_tape })
+    }
+}
+
+/// A whole batch.
+struct Batch {
+    end: usize,
+    number: u64,
+    /// Its number on the tape, if it is there.
+    tape: Option<u64>,
+}
+
+/// The batch that begins at `at`; `None` if it is not whole.
+fn batch(bytes: &[u8], at: usize) -> Option<Batch> {
+    let mut input = Input { bytes, at };
+    if input.take::<1>()? != [1] {
+        return None;
+    }
+    let (items, number) = (u32::from_le_bytes(input.take()?), u64::from_le_bytes(input.take()?));
+    let (mut sum, mut tape) = (Xxh3::new(), None);
+    for _ in 0..items {
+        let from = input.at;
+        input.item(&mut tape)?;
+        sum.update(&bytes[from..input.at]);
+    }
+    let is_end = input.take::<1>()? == [3] && u64::from_le_bytes(input.take()?) == sum.digest();
+    let is_whole = is_end && input.take::<4>()? == *b"FJL\x03";
+    is_whole.then_some(Batch { end: input.at, number, tape })
+}
+
+struct Input<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> Input<'b> {
+    fn slice(&mut self, length: usize) -> Option<&'b [u8]> {
+        let slice = self.bytes.get(self.at..self.at.checked_add(length)?)?;
+        self.at += length;
+        Some(slice)
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.slice(N)?.try_into().ok()
+    }
+
+    /// Reads an item and puts its key into `tape`, if it is a row of the tape. `None` if it is not whole.
+    fn item(&mut self, tape: &mut Option<u64>) -> Option<()> {
+        match self.take()? {
+            [4] => {
+                self.slice(8)?;
+            }
+            [2] => {
+                self.slice(2)?;
+                let table = u64::from_le_bytes(self.take()?);
+                let key = usize::from(u16::from_le_bytes(self.take()?));
+                self.slice(4)?;
+                let value = u32::from_le_bytes(self.take()?) as usize;
+                let key = self.slice(key)?;
+                self.slice(value)?;
+                if table == TAPE_TABLE {
+                    *tape = Some(u64::from_be_bytes(key.try_into().ok()?));
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,60 @@
+//! What the last sync made durable, in a file of its own beside the tables.
+//!
+//! The tables cannot tell whether they once held more. This can: after each sync it says how long the tape
+//! was and how many pages there were. It is written after the sync and never synced itself, so it may be
+//! older than the tables and is never newer.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The file's name.
+pub(crate) const NAME: &str = "synced";
+
+/// What was durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Synced {
+    /// Batches on the tape.
+    pub(crate) tape: u64,
+    /// Pages.
+    pub(crate) pages: u32,
+}
+
+impl Synced {
+    /// What the file of a directory says; nothing, if it is not there or not whole.
+    pub(crate) fn read(dir: &Path) -> Synced {
+        let text = std::fs::read_to_string(dir.join(NAME)).unwrap_or_default();
+        Synced::parse(&text).unwrap_or_default()
+    }
+
+    fn parse(text: &str) -> Option<Synced> {
+        let mut words = text.split_whitespace();
+        let found =
+            Synced { tape: words.next()?.parse().ok()?, pages: words.next()?.parse().ok()? };
+        (text == found.text()).then_some(found)
+    }
+
+    /// Always of the same length, so that a shorter text never leaves a rest behind.
+    fn text(self) -> String {
+        let numbers = format!("{:020} {:010}", self.tape, self.pages);
+        let sum = xxh3_64(numbers.as_bytes());
+        format!("{numbers} {sum:016x}\n")
+    }
+}
+
+/// The file, open.
+pub(crate) struct Mark(File);
+
+impl Mark {
+    pub(crate) fn open(dir: &Path) -> io::Result<Mark> {
+        let mut options = OpenOptions::new();
+        Ok(Mark(options.create(true).truncate(false).write(true).open(dir.join(NAME))?))
+    }
+
+    pub(crate) fn write(&self, synced: Synced) -> io::Result<()> {
+        self.0.write_all_at(synced.text().as_bytes(), 0)
+    }
+}

@@ -1,0 +1,55 @@
+//! The tables and the sieve for a reader, which changes nothing in the crawl's directory.
+//!
+//! The engine cannot open tables without writing: it cuts journals, and may merge tables. So it gets a
+//! temporary directory that holds whole batches of the journals, copies of small files, and links to the
+//! tables, which never change. What it writes or deletes there is gone with the view.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::journal::Journal;
+
+/// Files up to this size are copied.
+const SMALL: u64 = 1 << 16;
+
+/// A temporary directory with `db` and `sieve`; removed when dropped.
+pub(crate) fn of(dir: &Path, journals: &[Journal]) -> io::Result<TempDir> {
+    let view = tempfile::Builder::new().prefix("tidewatch-view-").tempdir()?;
+    let db = view.path().join("db");
+    mirror(&dir.join("db"), &db)?;
+    for journal in journals {
+        let name = journal.path.file_name().unwrap_or_default();
+        let mut bytes = fs::read(&journal.path)?;
+        bytes.truncate(journal.whole as usize);
+        fs::write(db.join(name), bytes)?;
+    }
+    mirror(&dir.join("sieve"), &view.path().join("sieve"))?;
+    Ok(view)
+}
+
+/// Copies small files and links large ones, except journals. A directory that is not there stays so.
+fn mirror(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(to)?;
+    for file in fs::read_dir(from)? {
+        let file = file?;
+        let (path, to, kind) = (file.path(), to.join(file.file_name()), file.metadata()?);
+        if path.extension().is_some_and(|ext| ext == "jnl") {
+            continue;
+        }
+        if kind.is_dir() {
+            mirror(&path, &to)?;
+        } else if kind.len() <= SMALL {
+            fs::copy(&path, &to)?;
+        } else {
+            symlink(path.canonicalize()?, &to)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! A damaged journal is refused and left as it is; it is never taken for a shorter or empty crawl.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tidewatch_frontier::tape::Input;
+use tidewatch_store::{Batch, Memory, Store, StoreError};
+
+use crate::{add_page, open};
+
+const BATCHES: u32 = 40;
+
+/// A crawl of synced batches, whose journal has its real length.
+fn filled(dir: &Path) -> PathBuf {
+    let mut store = open(dir);
+    for number in 0..BATCHES {
+        let mut batch = Batch { tape: vec![Input::Host; 3], ..Batch::default() };
+        add_page(&mut store, &mut batch, number);
+        store.commit(&batch).unwrap();
+    }
+    store.sync().unwrap();
+    drop(store);
+    // The engine cuts the room that it had reserved.
+    drop(open(dir));
+    let journals = fs::read_dir(dir.join("db")).unwrap().map(|file| file.unwrap().path());
+    let mut journals = journals.filter(|path| path.extension().is_some_and(|ext| ext == "jnl"));
+    let journal = journals.next().unwrap();
+    assert!(journals.next().is_none());
+    journal
+}
+
+fn refuses(dir: &Path, what: &str) {
+    for opened in [Store::open(dir, Memory::default()), Store::read(dir, Memory::default())] {
+        match opened {
+            Err(error @ StoreError::Lost { .. }) => {
+                let told = error.to_string();
+                assert!(told.contains("is damaged") && !told.contains("Fjall"), "{told}");
+            }
+            Err(error) => panic!("{what}: {error}"),
+            Ok(store) => panic!("{what}: {} of {BATCHES} pages", store.pages()),
+        }
+    }
+}
+
+#[test]
+fn one_flipped_bit_is_refused_and_nothing_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = filled(dir.path());
+    let whole = fs::read(&journal).unwrap();
+    // The number of the very last batch is in no checksum.
+    for at in (0..whole.len() - 300).step_by(whole.len() / 60) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        fs::write(&journal, &damaged).unwrap();
+        refuses(dir.path(), &format!("bit {} of byte {at}", at % 8));
+        assert_eq!(fs::read(&journal).unwrap(), damaged, "byte {at}");
+    }
+    fs::write(&journal, &whole).unwrap();
+    assert_eq!(open(dir.path()).pages(), BATCHES);
+}
+
+#[test]
+fn an_emptied_halved_or_missing_journal_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = filled(dir.path());
+    let whole = fs::read(&journal).unwrap();
+    for (length, what) in [(whole.len() / 2, "halved"), (whole.len() - 100, "cut")] {
+        fs::write(&journal, &whole[..length]).unwrap();
+        refuses(dir.path(), what);
+    }
+    for (bytes, what) in [(vec![0; whole.len()], "zeros"), (Vec::new(), "emptied")] {
+        fs::write(&journal, &bytes).unwrap();
+        refuses(dir.path(), what);
+        fs::write(&journal, &whole).unwrap();
+        assert_eq!(open(dir.path()).pages(), BATCHES, "{what}, restored");
+    }
+}
+
+#[test]
+fn a_torn_tail_is_what_a_crash_leaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = filled(dir.path());
+    let whole = fs::read(&journal).unwrap();
+    for torn in [1, 50, 150] {
+        fs::write(&journal, [&whole[..], &whole[..torn]].concat()).unwrap();
+        assert_eq!(Store::read(dir.path(), Memory::default()).unwrap().pages(), BATCHES);
+        assert_eq!(open(dir.path()).pages(), BATCHES);
+    }
+}
+
+/// All files of a directory.
+fn files(dir: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for file in fs::read_dir(dir).unwrap() {
+        let path = file.unwrap().path();
+        if path.is_dir() {
+            files(&path, into);
+        } else {
+            into.insert(path.clone(), fs::read(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_reader_changes_no_file_and_sees_every_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = filled(dir.path());
+    // A torn tail, which a writer would cut.
+    let whole = fs::read(&journal).unwrap();
+    fs::write(&journal, [&whole[..], &whole[..60]].concat()).unwrap();
+    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+    files(dir.path(), &mut before);
+    let mut store = Store::read(dir.path(), Memory::default()).unwrap();
+    assert_eq!(store.pages(), BATCHES);
+    assert_eq!(store.tape(0).unwrap().count(), 3 * BATCHES as usize);
+    assert_eq!(store.page_of("https://a.example/7").unwrap().unwrap().0, 7);
+    let second = Store::read(dir.path(), Memory::default()).unwrap();
+    assert_eq!(second.hosts(), 1, "readers do not exclude each other");
+    let batch = Batch { tape: vec![Input::Host], ..Batch::default() };
+    assert!(matches!(store.commit(&batch), Err(StoreError::ReadOnly { .. })));
+    drop((store, second));
+    files(dir.path(), &mut after);
+    assert_eq!(before, after);
+    let empty = tempfile::tempdir().unwrap();
+    let error = Store::read(empty.path(), Memory::default()).err().unwrap();
+    assert!(matches!(error, StoreError::NoCrawl { .. }), "{error}");
+}
