@@ -1,6 +1,6 @@
-//! What can be wrong with a graph or a request, in sentences.
+//! Errors of reading graphs and of walks.
 
-/// Why a graph could not be read or a walk not be made.
+/// A graph that cannot be read, or a walk that cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GraphError {
     /// A link names a node that does not exist.

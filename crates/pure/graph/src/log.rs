@@ -34,7 +34,7 @@ pub struct LinkLog {
     payload: Vec<u8>,
 }
 
-/// What a log that was read from disk turned out to be.
+/// The result of reading a log from disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// Whole records.
@@ -49,7 +49,7 @@ impl LinkLog {
         Self::default()
     }
 
-    /// Takes note that `page` now shows links to these pages, in any order.
+    /// Appends a record: `page` now links to `targets`, given in any order.
     pub fn append(&mut self, page: u32, targets: impl IntoIterator<Item = u32>) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();

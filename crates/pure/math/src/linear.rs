@@ -1,9 +1,9 @@
 //! Small systems of linear equations.
 
-/// L of a symmetric positive definite matrix A = LLᵀ, which solves Ax = b and tells det A.
+/// The Cholesky factor L of a symmetric positive definite matrix A = LLᵀ: solves Ax = b, gives det A.
 ///
-/// Pivots are held to at least `least`, so that rounding makes no root of a negative number: what is
-/// solved then is the equation of a matrix that is larger by as much.
+/// Pivots are at least `least`, so that rounding never leads to the root of a negative number; the
+/// solution is then that of a slightly larger matrix.
 #[derive(Clone, Debug)]
 pub struct Cholesky<const N: usize>([[f64; N]; N]);
 
@@ -45,6 +45,8 @@ mod tests {
     use crate::Draws;
 
     const N: usize = 12;
+    /// A few hundred operations on numbers of the size of N.
+    const ROUNDING: f64 = 1e-12;
 
     fn matrix() -> [[f64; N]; N] {
         let mut draws = Draws::of(1, "linear", 0);
@@ -61,7 +63,7 @@ mod tests {
         let x = Cholesky::of(&matrix, 1.0).solve(b);
         for (row, b) in matrix.iter().zip(b) {
             let ax: f64 = row.iter().zip(x).map(|(a, x)| a * x).sum();
-            assert!((ax - b).abs() < 1e-12, "{ax} {b}");
+            assert!((ax - b).abs() < ROUNDING, "{ax} {b}");
         }
     }
 
@@ -79,7 +81,7 @@ mod tests {
             }
         }
         let ours = Cholesky::of(&matrix(), 1.0).ln_det();
-        assert!((ours - ln_det).abs() < 1e-12, "{ours} {ln_det}");
+        assert!((ours - ln_det).abs() < ROUNDING, "{ours} {ln_det}");
     }
 
     #[test]

@@ -11,12 +11,12 @@ pub(super) enum Code {
     Zeta(u32),
 }
 
-/// What a reader has to know of a compressed graph.
+/// The `.properties` of a compressed graph: its size and its codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many links.
+    /// Number of links.
     pub arcs: u64,
     /// How many lists back a reference may lead.
     pub window: u32,

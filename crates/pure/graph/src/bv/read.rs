@@ -5,7 +5,7 @@ use crate::GraphError;
 use crate::bits::{Reader, whole};
 use crate::csr::Csr;
 
-/// What a graph may have before it is refused.
+/// Sizes above which a graph is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Nodes.

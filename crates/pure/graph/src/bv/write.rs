@@ -4,13 +4,13 @@ use super::properties::Properties;
 use crate::bits::{Counter, Sink, Writer, natural};
 use crate::csr::Csr;
 
-/// A graph on its way to disk.
+/// A compressed graph.
 pub struct Written {
     /// The `.graph` file.
     pub graph: Vec<u8>,
     /// The `.properties` file.
     pub properties: String,
-    /// Bits of links; the last byte may have more.
+    /// Bits used; the last byte is padded.
     pub bits: u64,
 }
 

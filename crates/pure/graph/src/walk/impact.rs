@@ -42,11 +42,11 @@ pub const SMOOTHING: f64 = 0.001;
 pub struct ImpactWalk<'a> {
     /// The links.
     pub graph: &'a Graph,
-    /// Clicks or views of every node; those of frontier nodes are not looked at.
+    /// Clicks or views of every node; those of frontier nodes are ignored.
     pub impact: &'a [f64],
     /// Which nodes were never fetched; empty = none.
     pub is_frontier: &'a [bool],
-    /// Chance α of going on, in [0, 1).
+    /// Chance α of following a link, in [0, 1).
     pub alpha: f64,
     /// Share ω of real links against virtual ones, in [0, 1].
     pub omega: f64,
@@ -104,7 +104,7 @@ impl<'a> ImpactWalk<'a> {
         (0..self.impact.len()).map(of).collect()
     }
 
-    /// The fixed point. `start` holds earlier scores to begin with, or nothing.
+    /// Solves for the fixed point. `start` holds scores to start from, or nothing.
     pub fn solve(&self, stop: Stop, start: &[f64]) -> Result<Scores, GraphError> {
         self.check()?;
         let n = self.graph.len();

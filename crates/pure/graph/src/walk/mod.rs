@@ -25,12 +25,12 @@ use crate::GraphError;
 /// The usual chance of following a link `[BP98]`.
 pub const ALPHA: f64 = 0.85;
 
-/// When a walk may end.
+/// When to stop a walk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stop {
     /// Distance from the fixed point, in the sum of all scores' errors, relative to their sum.
     pub tolerance: f64,
-    /// Steps at most.
+    /// Most steps.
     pub most_steps: u32,
 }
 
@@ -48,12 +48,12 @@ pub struct Scores {
     pub values: Vec<f64>,
     /// Steps made.
     pub steps: u32,
-    /// What the last step moved, ‖x' − x‖₁.
+    /// Change of the last step, ‖x' − x‖₁.
     pub residual: f64,
     /// Bound on the distance from the fixed point, ‖x − x*‖₁ ≤ residual·α/(1 − α).
     pub error: f64,
-    /// Bound on the distance between that fixed point and the one asked for,
-    /// where something was left out to save work; 0 where nothing was.
+    /// Bound on the distance between that fixed point and the exact one, where hubs
+    /// were left out; 0 where none were.
     pub truncation: f64,
 }
 
@@ -69,7 +69,7 @@ fn check_length(what: &'static str, found: usize, nodes: usize) -> Result<(), Gr
     if found == nodes { Ok(()) } else { Err(GraphError::Length { what, found, nodes }) }
 }
 
-/// Where to start: at earlier scores as far as there are any, `level` elsewhere.
+/// The scores to start from: those of `start` where they are usable, `level` elsewhere.
 fn beginning(start: &[f64], nodes: usize, level: f64) -> Vec<f64> {
     let usable = |&x: &f64| if x.is_finite() && x >= 0.0 { x } else { level };
     let mut x: Vec<f64> = start.iter().take(nodes).map(usable).collect();

@@ -28,34 +28,34 @@ pub struct Cash {
 }
 
 impl Cash {
-    /// Nobody has any. `alpha` is the share that goes along links.
+    /// No page is known yet. `alpha` is the share of cash that goes along links.
     pub fn new(alpha: f64) -> Self {
         Cash { alpha, ..Cash::default() }
     }
 
-    /// A page becomes known and brings its share of cash. Pages are numbered in this order.
+    /// Adds a page with an initial amount of `cash`. Pages are numbered in the order of their addition.
     pub fn admit(&mut self, cash: f64) {
         self.own.push(cash - self.given);
         self.history.push(0.0);
     }
 
-    /// Pages known.
+    /// Number of pages.
     pub fn len(&self) -> usize {
         self.own.len()
     }
 
-    /// Whether no page is known.
+    /// Whether there is no page.
     pub fn is_empty(&self) -> bool {
         self.own.is_empty()
     }
 
-    /// Cash of a page.
+    /// The present cash of a page.
     pub fn of(&self, page: u32) -> f64 {
         self.own[page as usize] + self.given
     }
 
-    /// The part of a page's cash in which it differs from others: orders pages as [`Cash::of`]
-    /// does and moves only when the page itself gets or spends some.
+    /// The cash of a page less what the virtual page has given to all: orders pages as [`Cash::of`]
+    /// does, and changes only when the page itself gets or spends cash.
     pub fn standing(&self, page: u32) -> f64 {
         self.own[page as usize]
     }
@@ -72,7 +72,7 @@ impl Cash {
         self.given += (cash - shared) / self.own.len() as f64;
     }
 
-    /// Estimated importance: share of all cash that ever passed the page, its present cash included.
+    /// Estimated importance: the share of all cash that ever passed the page, present cash included.
     pub fn importance(&self, page: u32) -> f64 {
         let cash: f64 = self.of(page);
         (self.history[page as usize] + cash) / (self.total + 1.0)
@@ -136,13 +136,18 @@ mod tests {
     use super::super::{ALPHA, Stop, pagerank};
     use super::*;
 
+    /// Ten thousand visits, each moving cash with a few roundings.
+    const SUM: f64 = 1e-9;
+    /// A few additions of numbers of the size of one.
+    const ROUNDING: f64 = 1e-15;
+
     #[test]
     fn it_tends_to_pagerank_and_keeps_the_cash_together() {
         let graph = Graph::from_links(50, &random_links(50, 180, 3)).unwrap();
         let exact = pagerank(&graph, ALPHA, Stop::EXACT, &[]).unwrap().values;
         let apart = |rounds: u32| {
             let found = opic(&graph, ALPHA, rounds).unwrap().values;
-            assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            assert!((found.iter().sum::<f64>() - 1.0).abs() < SUM);
             found.iter().zip(&exact).map(|(a, b)| (a - b).abs()).sum::<f64>()
         };
         // The error falls as 1/rounds: ten times the visits, about a tenth of it.
@@ -157,8 +162,8 @@ mod tests {
         cash.admit(1.0);
         cash.visit(0, &[]);
         cash.admit(0.25);
-        assert!((cash.of(0) - 1.0).abs() < 1e-15 && (cash.of(1) - 0.25).abs() < 1e-15);
+        assert!((cash.of(0) - 1.0).abs() < ROUNDING && (cash.of(1) - 0.25).abs() < ROUNDING);
         cash.visit(0, &[1]);
-        assert!((cash.of(1) - (0.25 + 0.85 + 0.075)).abs() < 1e-15);
+        assert!((cash.of(1) - (0.25 + 0.85 + 0.075)).abs() < ROUNDING);
     }
 }

@@ -6,9 +6,9 @@ use crate::{Graph, GraphError};
 
 /// PageRank: x(j) = (1 − α)/n + α·( Σ_{i→j} x(i)/outdeg(i) + Σ_{i dangling} x(i)/n ).
 ///
-/// Nodes without links pass their score on to all alike. Scores sum to 1; of an
-/// empty graph there are none. `start` holds earlier scores to begin with: of
-/// the same nodes, the first of them, or none.
+/// Nodes without links pass their score on to all nodes equally. Scores sum to 1; an
+/// empty graph has none. `start` holds scores to start from, for all nodes, for the
+/// first of them, or for none.
 pub fn pagerank(
     graph: &Graph,
     alpha: f64,
@@ -28,7 +28,7 @@ pub fn pagerank(
     Ok(Scores { values: walk.x, steps, residual, error, truncation: 0.0 })
 }
 
-/// Exactly so many steps from the uniform distribution, for measuring their cost.
+/// Exactly `steps` steps from the uniform distribution, to measure their cost.
 pub fn pagerank_steps(graph: &Graph, alpha: f64, steps: u32) -> Result<Vec<f64>, GraphError> {
     check_alpha(alpha)?;
     let mut walk = Walk::new(graph, alpha, &[]);

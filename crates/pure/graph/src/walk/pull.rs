@@ -2,9 +2,9 @@
 //!
 //! Web graphs repeat themselves: pages made from one template are linked from the
 //! same pages, and in a crawl half of all lists are copies of an earlier one. A sum
-//! over a list is made once for all its copies. That is exact, and it saves most of
-//! the short lists, whose cost is not their additions but the processor's wrong
-//! guess of where each ends.
+//! over a list is computed once for all its copies. That is exact, and it saves most
+//! of the short lists, whose cost is not the additions but the mispredicted branch at
+//! the end of each.
 
 use std::ops::Range;
 
@@ -19,23 +19,23 @@ const NODES: usize = 1 << 14;
 const LINKS: u64 = 1 << 16;
 /// The class of empty lists.
 const EMPTY: u32 = 0;
-/// Places for kinds of lists met lately; a later kind takes the place of an earlier one,
-/// which then is no longer shared. Copies are near one another, so few are missed.
+/// Slots of the cache of recent lists. A later list evicts an earlier one, whose copies are
+/// then no longer found. Copies are near one another, so few are missed.
 const LATELY: usize = 1 << 16;
 
-/// Lists, each kind of list once.
+/// Lists with their duplicates found.
 pub(super) struct Rows<'a> {
     csr: &'a Csr,
-    /// For every kind of list but the empty one, the first node that has it.
+    /// For every distinct list but the empty one, the first node that has it.
     leaders: Vec<u32>,
-    /// Which kind a node's list is: 0, or one more than the place among leaders.
+    /// The class of each node's list: 0 if empty, or one more than its index among leaders.
     class: Vec<u32>,
     pieces: Vec<Range<usize>>,
-    /// Sums by kind.
+    /// Sums by class.
     sums: Vec<f64>,
 }
 
-/// Sums over all nodes that a step makes on the way.
+/// Sums over all nodes that a step yields as well.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
     /// By how much scores moved.

@@ -6,6 +6,9 @@ use super::*;
 
 /// Rates may be mixed from two prices this far apart.
 const KKT: f64 = search::NARROW;
+/// Rates of two allocations differ by this much where they should be equal: prices are known to
+/// 10⁻¹⁰, and a rate moves by a few times that.
+const ORDER: f64 = 1e-9;
 /// What the sum of the rates can resolve.
 const SPENT: f64 = 1e-12;
 /// A score near its maximum is flat: an error of 10⁻⁶ in a rate costs 10⁻¹² of the score.
@@ -229,7 +232,7 @@ fn memoryless_equals_the_exact_method() {
             for (page, (a, b)) in found.rates.iter().zip(&exact).enumerate() {
                 // A rate is a difference of two numbers of the size of λ.
                 let scale = a.max(*b) + all.change_rate[page].min(1e3);
-                assert!((a - b).abs() <= 1e-11 * scale, "{page}: {a} {b}");
+                assert!((a - b).abs() <= FLAT * scale, "{page}: {a} {b}");
             }
         }
     }
@@ -370,7 +373,7 @@ proptest! {
             let (poor, rich) = (at(budget), at(budget * more));
             prop_assert!(rich.price <= poor.price * (1.0 + KKT));
             for (a, b) in poor.rates.iter().zip(&rich.rates) {
-                prop_assert!(*b >= a * (1.0 - 1e-9), "{objective}: {a} {b}");
+                prop_assert!(*b >= a * (1.0 - ORDER), "{objective}: {a} {b}");
             }
         }
     }
@@ -384,7 +387,7 @@ proptest! {
         for objective in Objective::ALL {
             let before = allocate(&all.pages(), budget, objective, None).unwrap();
             let after = allocate(&heavier.pages(), budget, objective, None).unwrap();
-            prop_assert!(after.rates[0] >= before.rates[0] * (1.0 - 1e-9), "{objective}");
+            prop_assert!(after.rates[0] >= before.rates[0] * (1.0 - ORDER), "{objective}");
         }
     }
 
@@ -405,7 +408,7 @@ proptest! {
                     objective.rate(one.price * log.exp(), all.weight[i], all.change_rate[i])
                 };
                 let moves = (at(-NARROW) - at(NARROW)).abs();
-                prop_assert!((a - b / time).abs() <= 1e-9 + moves, "{objective}: {a} {b}");
+                prop_assert!((a - b / time).abs() <= ORDER + moves, "{objective}: {a} {b}");
             }
         }
     }

@@ -241,6 +241,8 @@ mod tests {
     use tidewatch_math::sum::Moments;
 
     const DAY: f64 = 86_400.0;
+    /// A chord of ln U over half an octave of time is that near to the curve.
+    const CHORD: f64 = 0.02;
     /// Chances come from exponentials of single precision sums, and add up in double precision.
     const ROUNDING: f64 = 1e-9;
 
@@ -383,8 +385,7 @@ mod tests {
         for part in [1e-3, 0.1, 0.5, 0.9] {
             let wanted = part * curve.worth_limit();
             let ratio = worth.elapsed_at(wanted) / curve.elapsed_at(wanted);
-            // A chord of ln U over half an octave of time is that near to the curve.
-            assert!((ratio - 1.0).abs() < 0.02, "{part}: {ratio}");
+            assert!((ratio - 1.0).abs() < CHORD, "{part}: {ratio}");
         }
         assert_eq!(worth.elapsed_at(2.0 * curve.worth_limit()).to_bits(), f64::INFINITY.to_bits());
         assert!(ExpectedWorth::NOTHING.elapsed_at(1.0).is_infinite());

@@ -284,6 +284,13 @@ mod tests {
     /// of the likelihood.
     const CALIBRATION: f64 = 0.84;
 
+    /// Levels of mean one, exponentials of zero.
+    const ROUNDING: f64 = 1e-12;
+    /// Central differences with a step of 10⁻⁴ err by the third derivative over 6·10⁸.
+    const DIFFERENCES: f64 = 1e-6;
+    /// 169 differences of times of 10⁹ s, each rounded to 10⁻⁷ s.
+    const SPAN: f64 = 1e-5;
+
     /// Busiest at three in the morning, `swing` times the quietest hour, and half as busy at weekends.
     fn week(swing: f64) -> Rhythm {
         Rhythm::new(&std::array::from_fn(|hour| {
@@ -345,9 +352,9 @@ mod tests {
         for (days, rate_error) in [(0.25, 1.0), (1.0, 1.0), (1.0, 1.5)] {
             let habit = learn(&Rhythm::flat(), days * DAY, 8.0, rate_error);
             let found = distance(habit.rhythm(), &Rhythm::flat());
-            assert!(found < 0.01, "{days} {rate_error}: {found}");
+            assert!(found < FLAT, "{days} {rate_error}: {found}");
         }
-        assert!(distance(Habit::default().rhythm(), &Rhythm::flat()) < 1e-12);
+        assert!(distance(Habit::default().rhythm(), &Rhythm::flat()) < ROUNDING);
     }
 
     /// For truths drawn from the prior, the errors of m have the posterior's covariance.
@@ -388,7 +395,7 @@ mod tests {
         habit.note(0.0, 2.0 * WEEK, 1.0, ChangesSeen::Changed(true));
         habit.note(0.0, 5.0, f64::INFINITY, ChangesSeen::Changed(true));
         habit.note(0.0, 5.0, 1.0, ChangesSeen::Count(f64::NAN));
-        assert!(distance(habit.rhythm(), &Rhythm::flat()) < 1e-12);
+        assert!(distance(habit.rhythm(), &Rhythm::flat()) < ROUNDING);
         for step in 0..1000 {
             let from = 7200.0 * f64::from(step);
             let seen =
@@ -417,8 +424,7 @@ mod tests {
                     other.expected(from, from + gap, 1e-5).0
                 };
                 let difference = (moved(1e-4) - moved(-1e-4)) / 2e-4;
-                // Central differences err by the third derivative over 6·10⁸.
-                prop_assert!((slope - difference).abs() < 1e-6 * x, "{k} {slope} {difference}");
+                prop_assert!((slope - difference).abs() < DIFFERENCES * x, "{k} {slope} {difference}");
             }
         }
 
@@ -428,7 +434,7 @@ mod tests {
             let to = from + share * WEEK;
             let mut total = 0.0;
             for_each_hour(from, to, |_, seconds| total += seconds);
-            prop_assert!((total - (to - from)).abs() < 1e-5, "{total}");
+            prop_assert!((total - (to - from)).abs() < SPAN, "{total}");
         }
     }
 }

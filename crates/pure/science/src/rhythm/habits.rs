@@ -111,6 +111,9 @@ mod tests {
     use super::*;
     use tidewatch_math::Draws;
 
+    /// Times are whole microseconds.
+    const MICROSECOND: f64 = 1e-6;
+
     fn at(hours: f64) -> Time {
         Time::from_seconds(3600.0 * hours).unwrap()
     }
@@ -203,7 +206,7 @@ mod tests {
                 ChangesSeen::Changed(true),
             );
         }
-        assert!((habits.elapsed(host, at(3.0), at(5.0)) - 7200.0).abs() < 1e-6);
+        assert!((habits.elapsed(host, at(3.0), at(5.0)) - 7200.0).abs() < MICROSECOND);
         assert_eq!(habits.due(host, at(3.0), 7200.0), Some(at(5.0)));
         assert_eq!(habits.due(host, at(3.0), f64::INFINITY), None);
     }

@@ -113,6 +113,11 @@ mod tests {
 
     const DAY: f64 = 24.0 * HOUR;
 
+    /// Rounding of times of 10⁸ s.
+    const ROUNDING: f64 = 1e-6;
+    /// [`HALVINGS`] of at most twice the wait, and rounding.
+    const FOUND: f64 = 1e-5;
+
     /// Busy from 8 to 20 on weekdays, and nearly asleep otherwise.
     fn office(night: f64) -> Rhythm {
         Rhythm::new(&std::array::from_fn(|hour| match (hour / 24, hour % 24) {
@@ -200,7 +205,7 @@ mod tests {
         let flat = Rhythm::flat();
         for wait in [1.0, HOUR, DAY, 3.0 * DAY, 40.0 * DAY] {
             let at = best_moment(&flat, 1e6, wait);
-            assert!((at - 1e6 - wait).abs() < 1e-6 * wait, "{wait} {at}");
+            assert!((at - 1e6 - wait).abs() < ROUNDING * wait, "{wait} {at}");
         }
         assert!(best_moment(&flat, 5.0, f64::INFINITY).is_infinite());
         assert!(best_moment(&flat, 5.0, f64::NAN) <= 5.0 && best_moment(&flat, 5.0, 0.0) <= 5.0);
@@ -212,12 +217,9 @@ mod tests {
     fn waits_beyond_all_hours_end_by_the_clock() {
         for wait in [1e16, 1e21, 1e30, 1e155, f64::MAX] {
             let at = best_moment(&office(0.1), 1e8, wait);
-            assert!((at / wait - 1.0).abs() < 1e-6, "{wait} {at}");
+            assert!((at / wait - 1.0).abs() < ROUNDING, "{wait} {at}");
         }
     }
-
-    /// Rounding of times of 10⁸ s, and a wait is found to a millionth.
-    const ROUNDING: f64 = 1e-6;
 
     proptest! {
         /// No later than an undisturbed wait and a week, no earlier than that less half a week.
@@ -257,7 +259,7 @@ mod tests {
             prop_assert!(first > from);
             // A wait longer than a week searches other hours, so the two need not agree across it.
             if wait > WINDOW || more * wait <= WINDOW {
-                prop_assert!(second >= first - 1e-6, "{first} {second}");
+                prop_assert!(second >= first - ROUNDING, "{first} {second}");
             }
         }
 
@@ -267,8 +269,8 @@ mod tests {
             let rhythm = office(0.1);
             let at = best_moment(&rhythm, from, wait);
             let (before, then) = (longest_wait(&rhythm, from, at - 1.0), longest_wait(&rhythm, from, at));
-            prop_assert!(then >= wait * (1.0 - 1e-5), "{then} {wait}");
-            prop_assert!(before <= wait * (1.0 + 1e-5), "{before} {wait}");
+            prop_assert!(then >= wait * (1.0 - FOUND), "{then} {wait}");
+            prop_assert!(before <= wait * (1.0 + FOUND), "{before} {wait}");
         }
     }
 }
