@@ -7,7 +7,6 @@
 pub mod ids;
 pub mod observation;
 pub mod reason;
-pub mod record;
 pub mod sketch;
 pub mod time;
 pub mod url;
@@ -18,5 +17,4 @@ pub use observation::{
     Outcome, Signal,
 };
 pub use reason::{DropReason, Reason};
-pub use record::{CurveFamily, PageFlags, PageRecord};
 pub use time::{Rate, Span, Time};

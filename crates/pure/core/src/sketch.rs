@@ -7,6 +7,9 @@
 
 use std::cmp::Ordering;
 
+/// Hashes of a sketch by default: eight lose little against all of them for scheduling `[OP08, §5.3]`.
+pub const SKETCH_LEN: usize = 8;
+
 /// Keeps the m smallest of the hashes it is shown, each once.
 #[derive(Clone, Debug)]
 pub struct Sketcher {

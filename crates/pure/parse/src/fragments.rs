@@ -15,8 +15,7 @@
 mod words;
 
 use memchr::memchr2;
-use tidewatch_core::record::SKETCH_LEN;
-use tidewatch_core::sketch::Sketcher;
+use tidewatch_core::sketch::{SKETCH_LEN, Sketcher};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::html::{Visitor, scan};

@@ -9,7 +9,7 @@
 //! one at which the demand Σ1/φ is the budget, and the page due first is fetched whether its time has
 //! come or not. Before anything is known all periods are the same, so the first round is uniform.
 
-use tidewatch_core::record::SKETCH_LEN;
+use tidewatch_core::sketch::SKETCH_LEN;
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
 use crate::explanation::{Due, Explanation, Lever, Merit};

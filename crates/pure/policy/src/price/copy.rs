@@ -1,7 +1,7 @@
 //! The state of one page: 128 bytes, so that ten million pages take 1.28 GB and a sweep streams them.
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::record::SKETCH_LEN;
+use tidewatch_core::sketch::SKETCH_LEN;
 use tidewatch_core::{Content, HostId, PageKey, Span, Time};
 
 use super::clicks::Clicks;

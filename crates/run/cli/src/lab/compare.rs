@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long)]
     last_modified: bool,
     /// Fragment hashes of a page that a policy sees.
-    #[arg(long, default_value_t = tidewatch_core::record::SKETCH_LEN, value_name = "N")]
+    #[arg(long, default_value_t = tidewatch_core::sketch::SKETCH_LEN, value_name = "N")]
     sketch: usize,
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]

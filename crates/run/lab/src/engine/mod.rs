@@ -21,7 +21,7 @@ pub(crate) mod contents;
 mod crawl;
 mod meter;
 
-use tidewatch_core::record::SKETCH_LEN;
+use tidewatch_core::sketch::SKETCH_LEN;
 use tidewatch_core::{Event, Rate, Span, Time};
 use tidewatch_frontier::{Frontier, Limits, Pacer, Politeness, Unused};
 use tidewatch_policy::{Choice, Gate, Policy};
