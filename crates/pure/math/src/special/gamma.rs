@@ -61,6 +61,8 @@ const HALF_LN_TAU: f64 = 0.9189385332046728;
 
 /// From here on Stirling's series with seven terms is exact to 10⁻¹⁶.
 const STIRLING: f64 = 10.0;
+/// Below this share of a, ln(x/a) is formed by itself.
+const FAR_BELOW: f64 = 0.1;
 
 /// lnΓ(x) − ((x − ½)·ln x − x + ½·ln 2π), for x ≥ 10: Σ B₂ₖ/(2k(2k−1)x²ᵏ⁻¹).
 pub(super) fn stirling_error(x: f64) -> f64 {
@@ -104,12 +106,15 @@ pub fn ln_gamma(x: f64) -> f64 {
 }
 
 /// The Poisson mass xᵃe⁻ˣ/Γ(a + 1), a not necessarily whole, for a ≥ 0 and x ≥ 0. Relative
-/// error about ε·(5 + |x − a|).
+/// error about ε·(5 + |x − a|), times ln(a/x) where x is far below a.
 pub fn poisson_mass(a: f64, x: f64) -> f64 {
     if x == 0.0 {
         if a == 0.0 { 1.0 } else { 0.0 }
     } else if x == f64::INFINITY {
         0.0
+    } else if a >= STIRLING && x < FAR_BELOW * a {
+        // (x − a)/a would round away x.
+        (a * (x / a).ln() + (a - x) - stirling_error(a)).exp() / (TAU * a).sqrt()
     } else if a >= STIRLING {
         (-a * minus_ln_1p((x - a) / a) - stirling_error(a)).exp() / (TAU * a).sqrt()
     } else if x > 600.0 {
@@ -355,6 +360,21 @@ mod tests {
     /// What the documentation promises, as relative error.
     fn limit(a: f64, x: f64) -> f64 {
         f64::EPSILON * (10.0 + (x - a).abs())
+    }
+
+    /// As [`limit`], times the logarithm that is formed.
+    #[test]
+    fn nothing_is_lost_far_below_the_mean() {
+        let cases = [
+            (10.0, 0.001, 2.7532278594284627e-37),
+            (12.0, 1e-06, 2.087673771702443e-81),
+            (40.0, 1e-05, 1.2256054819434438e-248),
+            (10.5, 1e-20, 8.403768762098853e-218),
+        ];
+        for (a, x, p) in cases {
+            let (found, limit): (f64, f64) = (gamma_p(a, x), limit(a, x) * (a / x).ln());
+            assert!((found / p - 1.0).abs() <= limit, "P({a}, {x}) = {found}, not {p}");
+        }
     }
 
     #[test]
