@@ -44,7 +44,7 @@ pub struct Measures {
     pub coverage: Option<f64>,
     /// Fetches in the window by kind, in the order of [`FetchKind::ALL`].
     pub fetches: [u64; 4],
-    /// Allowances in the window that the policy let lapse.
+    /// Times in the window that the policy was asked and had no page: by default, allowances that lapsed.
     pub idle: u64,
     /// Fetches in the window that found the page gone.
     pub gone: u64,

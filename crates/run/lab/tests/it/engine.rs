@@ -7,7 +7,7 @@ use tidewatch_frontier::Politeness;
 use tidewatch_lab::engine::{bounds, judge, run};
 use tidewatch_lab::{LabError, Measures, Settings, Start, World};
 use tidewatch_policy::{Choice, Gate, Policy};
-use tidewatch_trace::{Host, Page, Trace};
+use tidewatch_trace::{Host, Link, Page, Trace};
 
 use crate::worlds::{at, changing, newsroom, page, trace, versioned};
 
@@ -112,6 +112,18 @@ fn a_policy_hears_what_a_crawler_would_learn_and_no_more() {
     close(measures.coverage, 1.0);
     assert_eq!(measures.fetches, [0, 2, 2, 0]);
     assert_eq!(measures.freshness, None);
+}
+
+/// A source shows page 2 from 50 s on, but page 1 reveals it at 20 s.
+#[test]
+fn a_page_is_new_only_if_a_source_revealed_it() {
+    let mut trace = newsroom();
+    let appears = at(15.0);
+    trace.pages[1] = page(1, 0.0);
+    trace.links = vec![trace.links[1], Link { source: 1, page: 2, appears, disappears: None }];
+    let (measures, told) = play(trace, &[(20.0, 1), (21.0, 2)], &settings()).unwrap();
+    assert!(told.iter().any(|line| line.starts_with("21 frontier 2")), "{told:?}");
+    assert_eq!(measures.fetches, [1, 0, 0, 1]);
 }
 
 #[test]
@@ -223,10 +235,7 @@ fn a_closed_host_is_closed() {
 #[test]
 fn a_page_that_the_policy_was_never_told_of_is_refused() {
     let error = play(changing(), &[(5.0, 7)], &settings()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the policy chose page 7, which it was never told of; this is a defect of the policy"
-    );
+    assert_eq!(error.to_string(), "bug in the policy: it chose page 7, which it was never told of");
 }
 
 /// Where robots.txt has to be read, that is a request too, and the page waits for the gap after it.
