@@ -72,7 +72,7 @@ struct Graph {
     dependencies: BTreeMap<String, Vec<String>>,
 }
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.."))
 }
 
