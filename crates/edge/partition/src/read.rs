@@ -3,13 +3,9 @@
 use tidewatch_archive::Digest;
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;
-use tidewatch_parse::charset::{decode, label_of};
-use tidewatch_parse::feed::{self, Feed};
-use tidewatch_parse::fragments::{self, FragmentVisitor, Shingling};
-use tidewatch_parse::html::scan;
-use tidewatch_parse::links::{Links, Page};
+use tidewatch_parse::document::{Kind, Parsed, Source, Wanted, parse};
+use tidewatch_parse::fragments::Shingling;
 use tidewatch_parse::reading::Scope;
-use tidewatch_parse::sitemap::{self, Sitemap};
 
 use crate::work::Content;
 
@@ -31,71 +27,38 @@ pub(crate) fn read(
         identity: digest[..8].iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
         ..Content::default()
     };
-    let label = response.header("content-type").and_then(label_of);
-    let media_type = response.media_type();
-    if response.is_html() {
-        read_html(url, response, label, agent, &mut content);
-    } else if media_type.ends_with("xml") || media_type.ends_with("json") {
-        read_list(url, &response.body, label, &mut content);
-    }
+    let Ok(base) = Base::of(url) else { return content };
+    let robots_tags: Vec<&str> = response.all("x-robots-tag").collect();
+    let source = Source {
+        base: &base,
+        content_type: response.header("content-type"),
+        robots_tags: &robots_tags,
+        kind: None,
+        bytes: &response.body,
+    };
+    let shingling = Some(Shingling::default());
+    let wanted = Wanted { agent, shingling, text_bytes: 0, scope: Scope::Content };
+    fill(parse(&source, &wanted), &base, &mut content);
     content
 }
 
-fn read_html(
-    url: &CanonicalUrl,
-    response: &Response,
-    label: Option<&str>,
-    agent: &str,
-    content: &mut Content,
-) {
-    let html = decode(&response.body, label).text;
-    let shingling = Shingling::default();
-    let mut visitors = (Links::new(agent), FragmentVisitor::new(shingling, Scope::Content));
-    scan(&html, &mut visitors);
-    let (links, reading) = visitors;
-    let said = reading.finish().unwrap_or_else(|| fragments::whole(&html, shingling));
-    content.identity = said.identity;
-    content.sketch = said.sketch;
-    let Ok(base) = Base::of(url) else { return };
-    let mut page = links.finish(&base);
-    response.all("x-robots-tag").for_each(|value| page.robots.add_header(value, agent));
-    if !page.robots.nofollow {
-        follow(page, content);
+fn fill(parsed: Parsed, base: &Base, content: &mut Content) {
+    content.list = match parsed.kind {
+        Some(kind @ (Kind::Feed | Kind::Sitemap)) => kind.name(),
+        _ => "",
+    };
+    for named in parsed.named(base) {
+        let micros = named.changed_s.map(|s| s.saturating_mul(1_000_000));
+        content.dated.extend(micros.map(|micros| (content.links.len(), micros)));
+        content.links.push((named.url, named.title));
     }
-}
-
-fn follow(page: Page, content: &mut Content) {
+    if let Some(said) = parsed.fragments {
+        (content.identity, content.sketch) = (said.identity, said.sketch);
+    }
+    let Some(page) = parsed.page.filter(|_| !parsed.robots.nofollow) else { return };
     let links = page.links.into_iter().filter(|link| !link.rel.nofollow);
-    content.links = links.map(|link| (link.url, link.anchor)).collect();
-    let refresh = page.refresh.map(|refresh| (refresh.url, String::new()));
-    content.links.extend(refresh);
+    content.links.extend(links.map(|link| (link.url, link.anchor)));
+    content.links.extend(page.refresh.map(|refresh| (refresh.url, String::new())));
     let feeds = page.alternates.into_iter().filter(|alternate| alternate.is_feed);
     content.feeds = feeds.map(|feed| feed.url).collect();
-}
-
-/// A page that a list names: its address, words, and when it changed, in seconds of Unix time.
-type Named = (String, String, Option<i64>);
-
-/// Feeds and sitemaps name pages, and say when they changed.
-fn read_list(url: &CanonicalUrl, body: &[u8], label: Option<&str>, content: &mut Content) {
-    let named: Vec<Named> = if let Ok(sitemap) = Sitemap::parse(body, label) {
-        content.list = "sitemap";
-        let named = |entry: sitemap::Entry| (entry.url, String::new(), entry.lastmod_s);
-        sitemap.entries.into_iter().map(named).collect()
-    } else if let Ok(feed) = Feed::parse(body, label) {
-        content.list = "feed";
-        let named = |entry: feed::Entry| {
-            let (page, changed) = (entry.page().map(str::to_owned), entry.changed_s());
-            page.map(|page| (page, entry.title.unwrap_or_default(), changed))
-        };
-        feed.entries.into_iter().filter_map(named).collect()
-    } else {
-        return;
-    };
-    for (page, words, changed_s) in named {
-        let Ok(page) = url.join(&page) else { continue };
-        let micros = changed_s.map(|s| s.saturating_mul(1_000_000));
-        content.dated.extend(micros.map(|micros| (content.links.len(), micros)));
-        content.links.push((page, words));
-    }
 }

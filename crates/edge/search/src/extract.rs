@@ -2,11 +2,9 @@
 
 use tidewatch_archive::Record;
 use tidewatch_core::url::{Base, CanonicalUrl};
-use tidewatch_parse::charset::{decode, label_of};
-use tidewatch_parse::html::scan;
-use tidewatch_parse::links::{Links, Page, guess_language};
-use tidewatch_parse::plain_text::PlainText;
-use tidewatch_parse::reading::{Reading, Scope};
+use tidewatch_parse::document::{Kind, Parsed, Source, Wanted, parse};
+use tidewatch_parse::links::guess_language;
+use tidewatch_parse::reading::Scope;
 
 use crate::document::{MOST_TEXT, MOST_TITLE, cut};
 use crate::query::three_letters;
@@ -27,52 +25,36 @@ pub(crate) struct Extract {
 /// The words of an archived response that holds HTML or plain text. `None` for anything else, and
 /// for a page with `noindex`.
 pub(crate) fn extract(record: &Record, url: &CanonicalUrl, agent: &str) -> Option<Extract> {
-    let kind = record.http_header("content-type").unwrap_or_default();
-    let media_type = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let body = record.message().1;
-    let text = decode(body, label_of(&kind)).text;
-    match media_type.as_str() {
-        "text/html" | "application/xhtml+xml" | "" => {
-            let robots = record.http_header("x-robots-tag");
-            html(&text, url, robots.as_deref(), agent)
-        }
-        "text/plain" => {
-            let text = cut(&text, MOST_TEXT).to_owned();
-            let language = language(&text, None);
-            Some(Extract { text, language, ..Extract::default() })
-        }
-        _ => None,
-    }
+    let content_type = record.http_header("content-type");
+    let robots_tag = record.http_header("x-robots-tag");
+    let robots_tags = robots_tag.as_deref();
+    let source = Source {
+        base: &Base::of(url).ok()?,
+        content_type: content_type.as_deref(),
+        robots_tags: robots_tags.as_slice(),
+        kind: None,
+        bytes: record.message().1,
+    };
+    of(&parse(&source, &wanted(agent)))
 }
 
-/// The words of a decoded page.
-pub(crate) fn html(
-    html: &str,
-    url: &CanonicalUrl,
-    robots_header: Option<&str>,
-    agent: &str,
-) -> Option<Extract> {
-    let base = Base::of(url).ok()?;
-    let reading = Reading::new(PlainText::of_at_most(MOST_TEXT), Scope::Content);
-    let mut visitors = (Links::new(agent), reading);
-    scan(html, &mut visitors);
-    let (links, reading) = visitors;
-    let mut page = links.finish(&base);
-    robots_header.into_iter().for_each(|value| page.robots.add_header(value, agent));
-    if page.robots.noindex {
+/// What the index wants of a document, for a crawler with this product token.
+pub(crate) const fn wanted(agent: &str) -> Wanted<'_> {
+    Wanted { agent, shingling: None, text_bytes: MOST_TEXT, scope: Scope::Content }
+}
+
+/// The words of a document that is parsed, with at least what [`wanted`] asks for.
+pub(crate) fn of(parsed: &Parsed) -> Option<Extract> {
+    if parsed.robots.noindex || !matches!(parsed.kind, Some(Kind::Html | Kind::Text)) {
         return None;
     }
-    let surrounded = reading.left_surroundings_out();
-    let mut text = reading.reader.lines();
-    if text.is_empty() && surrounded {
-        let mut reading = Reading::new(PlainText::of_at_most(MOST_TEXT), Scope::Everything);
-        scan(html, &mut reading);
-        text = reading.reader.lines();
-    }
-    let title = cut(page.title.as_deref().unwrap_or_default(), MOST_TITLE).to_owned();
-    let text = without_title(&text, &title).to_owned();
-    let language = language(&text, page.language.as_deref());
-    Some(Extract { title, text, language, links: links_of(page) })
+    let text = cut(parsed.text.as_deref().unwrap_or_default(), MOST_TEXT);
+    let title = cut(parsed.title(), MOST_TITLE).to_owned();
+    let text = without_title(text, &title).to_owned();
+    let declared = parsed.page.as_ref().and_then(|page| page.language.as_deref());
+    let language = language(&text, declared);
+    let links = parsed.links().map(|link| (link.url.clone(), link.anchor.clone())).collect();
+    Some(Extract { title, text, language, links })
 }
 
 /// The text without its title, which has its own field, and without a heading that repeats it.
@@ -82,14 +64,6 @@ fn without_title<'t>(text: &'t str, title: &str) -> &'t str {
         _ => text,
     };
     if title.is_empty() { text } else { rest(rest(text)) }
-}
-
-fn links_of(page: Page) -> Vec<(CanonicalUrl, String)> {
-    if page.robots.nofollow {
-        return Vec::new();
-    }
-    let links = page.links.into_iter().filter(|link| !link.rel.nofollow);
-    links.map(|link| (link.url, link.anchor)).collect()
 }
 
 /// The language detected in the text, or else the one that the page declares.
@@ -105,16 +79,18 @@ fn language(text: &str, said: Option<&str>) -> String {
 mod tests {
     use super::*;
 
-    fn of(body: &str) -> Option<Extract> {
-        let url = CanonicalUrl::parse("https://a.example/x/").unwrap();
-        html(body, &url, None, "Tidewatch")
+    fn html(body: &str, robots_tags: &[&str]) -> Option<Extract> {
+        let base = &Base::parse("https://a.example/x/").unwrap();
+        let bytes = body.as_bytes();
+        let source = Source { base, content_type: None, robots_tags, kind: None, bytes };
+        of(&parse(&source, &wanted("Tidewatch")))
     }
 
     #[test]
     fn a_page_gives_title_text_and_links() {
         let body = "<html lang=en><title>Tide &amp; time</title><script>no()</script>\
                     <h1>Tide &amp; time</h1><p>High water at noon.<p><a href=../y>next page</a>";
-        let found = of(body).unwrap();
+        let found = html(body, &[]).unwrap();
         assert_eq!(found.title, "Tide & time");
         assert_eq!(found.text, "High water at noon.\nnext page");
         assert_eq!(found.links[0].0.as_str(), "https://a.example/y");
@@ -123,14 +99,13 @@ mod tests {
 
     #[test]
     fn a_page_that_does_not_want_to_be_found_is_not() {
-        assert_eq!(of("<meta name=robots content=noindex><p>secret"), None);
-        let url = CanonicalUrl::parse("https://a.example/").unwrap();
-        assert_eq!(html("<p>secret", &url, Some("noindex"), "Tidewatch"), None);
+        assert_eq!(html("<meta name=robots content=noindex><p>secret", &[]), None);
+        assert_eq!(html("<p>secret", &["noindex"]), None);
     }
 
     #[test]
     fn a_page_that_is_all_surroundings_is_read_with_them() {
-        let found = of("<aside><p>All there is</aside>").unwrap();
+        let found = html("<aside><p>All there is</aside>", &[]).unwrap();
         assert_eq!(found.text, "All there is");
     }
 }

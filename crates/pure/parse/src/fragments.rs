@@ -18,7 +18,7 @@ use memchr::memchr2;
 use tidewatch_core::sketch::{SKETCH_LEN, Sketcher};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::html::{Visitor, scan};
+use crate::html::scan;
 use crate::noise;
 use crate::reading::{Reader, Reading, Scope};
 use words::{BASE, PADDING, each_word, mix};
@@ -57,62 +57,30 @@ pub struct Fragments {
     pub words: usize,
 }
 
+impl Fragments {
+    /// Whether there is hardly anything to read, so that the page's surroundings may be all there
+    /// is.
+    pub(crate) const fn is_bare(&self) -> bool {
+        self.words < FEW_WORDS
+    }
+}
+
 /// The fragments of a decoded page.
 pub fn fragments(html: &str, shingling: Shingling) -> Fragments {
-    let mut reading = FragmentVisitor::new(shingling, Scope::Content);
-    scan(html, &mut reading);
-    match reading.finish() {
-        Some(fragments) => fragments,
-        None => whole(html, shingling),
-    }
-}
-
-/// The fragments of a page that has nothing to read but its surroundings.
-pub fn whole(html: &str, shingling: Shingling) -> Fragments {
-    let mut reading = FragmentVisitor::new(shingling, Scope::Everything);
-    scan(html, &mut reading);
-    reading.finish().unwrap_or_default()
-}
-
-/// The visitor that makes fragments, to share a pass with others.
-#[derive(Debug)]
-pub struct FragmentVisitor(Reading<Shingler>);
-
-impl FragmentVisitor {
-    /// For one page.
-    pub fn new(shingling: Shingling, scope: Scope) -> Self {
-        FragmentVisitor(Reading::new(Shingler::new(shingling), scope))
-    }
-
-    /// What the page says; `None` if there is hardly anything but surroundings that were left out,
-    /// in which case [`whole`] is to be asked.
-    pub fn finish(mut self) -> Option<Fragments> {
-        self.0.reader.end_block();
-        let is_bare = self.0.reader.words < FEW_WORDS && self.0.left_surroundings_out();
-        (!is_bare).then(|| self.0.reader.finish())
-    }
-}
-
-impl Visitor for FragmentVisitor {
-    #[inline]
-    fn open(&mut self, tag: &crate::html::Tag<'_>) {
-        self.0.open(tag);
-    }
-
-    #[inline]
-    fn text(&mut self, text: &str) {
-        self.0.text(text);
-    }
-
-    #[inline]
-    fn close(&mut self, name: crate::html::Name) {
-        self.0.close(name);
-    }
+    let read = |scope| {
+        let mut reading = Reading::new(Shingler::new(shingling), scope);
+        scan(html, &mut reading);
+        reading.reader.end_block();
+        let is_surrounded = reading.left_surroundings_out();
+        (reading.reader.finish(), is_surrounded)
+    };
+    let (content, is_surrounded) = read(Scope::Content);
+    if is_surrounded && content.is_bare() { read(Scope::Everything).0 } else { content }
 }
 
 /// Turns blocks into hashes.
 #[derive(Debug)]
-struct Shingler {
+pub(crate) struct Shingler {
     k: usize,
     block: String,
     links: u64,
@@ -135,7 +103,7 @@ struct Place {
 }
 
 impl Shingler {
-    fn new(shingling: Shingling) -> Self {
+    pub(crate) fn new(shingling: Shingling) -> Self {
         Shingler {
             k: shingling.words.max(1),
             block: String::new(),
@@ -150,7 +118,7 @@ impl Shingler {
         }
     }
 
-    fn finish(self) -> Fragments {
+    pub(crate) fn finish(self) -> Fragments {
         Fragments { identity: self.identity, sketch: self.sketcher.finish(), words: self.words }
     }
 

@@ -1,9 +1,9 @@
 //! What text, links, feed entries, sitemap entries, forms and fragments do these bytes hold?
 //!
-//! The life of a body: [`charset`] turns its bytes into text, then [`html::scan`] walks that text
-//! once and tells every [`html::Visitor`] what it meets. Text, links and fragments are visitors, so
-//! a crawler that wants all three pays for one pass. [`tidewatch_robots`] reads what hosts and pages ask of
-//! crawlers; [`feed`] and [`sitemap`] read what sites say of their own pages.
+//! [`document::parse`] chooses the parser by content type and returns everything that the document
+//! holds. Below it, [`charset`] turns bytes into text and [`html::scan`] walks that text once and
+//! tells every [`html::Visitor`] what it meets; [`links`], [`reading`] and [`fragments`] are
+//! visitors. [`feed`] and [`sitemap`] read what sites say of their own pages.
 //!
 //! Pure: no clock, no file, no socket. All input is hostile: whatever the bytes, the work is linear
 //! in their number and the memory beyond them is bounded.
@@ -13,6 +13,7 @@
 pub mod charset;
 pub mod date;
 pub mod diff;
+pub mod document;
 pub mod feed;
 pub mod fragments;
 pub mod html;

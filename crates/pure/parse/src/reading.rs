@@ -32,6 +32,49 @@ pub trait Reader {
     fn end_block(&mut self);
 }
 
+impl<R: Reader> Reader for Option<R> {
+    #[inline]
+    fn piece(&mut self, text: &str) {
+        if let Some(reader) = self {
+            reader.piece(text);
+        }
+    }
+
+    #[inline]
+    fn link(&mut self, target: &str) {
+        if let Some(reader) = self {
+            reader.link(target);
+        }
+    }
+
+    #[inline]
+    fn end_block(&mut self) {
+        if let Some(reader) = self {
+            reader.end_block();
+        }
+    }
+}
+
+impl<A: Reader, B: Reader> Reader for (A, B) {
+    #[inline]
+    fn piece(&mut self, text: &str) {
+        self.0.piece(text);
+        self.1.piece(text);
+    }
+
+    #[inline]
+    fn link(&mut self, target: &str) {
+        self.0.link(target);
+        self.1.link(target);
+    }
+
+    #[inline]
+    fn end_block(&mut self) {
+        self.0.end_block();
+        self.1.end_block();
+    }
+}
+
 /// Cuts a page into the blocks that a person would read.
 #[derive(Debug)]
 pub struct Reading<R> {

@@ -7,15 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
 use tidewatch_core::url::Base;
-use tidewatch_parse::{
-    charset,
-    feed::Feed,
-    html,
-    links::{Guess, Links, Page, guess_language},
-    plain_text::PlainText,
-    reading::{Reading, Scope},
-    sitemap::{self, Sitemap},
-};
+use tidewatch_parse::document::{self, Parsed, Source, Wanted};
+use tidewatch_parse::feed::Feed;
+use tidewatch_parse::links::{Guess, Page, guess_language};
+use tidewatch_parse::reading::Scope;
+use tidewatch_parse::sitemap::{self, Sitemap};
 
 use crate::output;
 
@@ -62,19 +58,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let base = Base::parse(&args.url)
         .map_err(|refused| anyhow!("{} cannot be the document's address: {refused}", args.url))?;
     let bytes = read(&args.file)?;
-    let kind = args.kind.unwrap_or_else(|| looks_like(&bytes));
-    let refused = |why| anyhow!("cannot read {}: {why}", args.file.display());
-    let answer = match kind {
-        Kind::Html => html_answer(&bytes, &base, &args.agent),
-        Kind::Feed => {
-            let feed = Feed::parse(&bytes, None).map_err(refused)?;
-            Answer { kind: "feed", feed: Some(feed), ..Answer::default() }
-        }
-        Kind::Sitemap => {
-            let sitemap = Sitemap::parse(&bytes, None).map_err(refused)?;
-            Answer { kind: "sitemap", sitemap: Some(sitemap), ..Answer::default() }
-        }
+    let kind = args.kind.map(|kind| match kind {
+        Kind::Html => document::Kind::Html,
+        Kind::Feed => document::Kind::Feed,
+        Kind::Sitemap => document::Kind::Sitemap,
+    });
+    let source = Source { base: &base, content_type: None, robots_tags: &[], kind, bytes: &bytes };
+    let wanted = Wanted {
+        agent: &args.agent,
+        shingling: None,
+        text_bytes: usize::MAX,
+        scope: Scope::Everything,
     };
+    let mut parsed = document::parse(&source, &wanted);
+    if let Some(refused) = parsed.refused.take() {
+        bail!("cannot read {}: {refused}", args.file.display());
+    }
+    let answer = answer(parsed);
     if args.json {
         return output::print(&(serde_json::to_string(&answer)? + "\n"));
     }
@@ -97,36 +97,15 @@ fn read(file: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// By the first element: roots of feeds and sitemaps are theirs alone.
-fn looks_like(bytes: &[u8]) -> Kind {
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        return Kind::Sitemap;
-    }
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).to_ascii_lowercase();
-    let has = |marks: &[&str]| marks.iter().any(|mark| head.contains(mark));
-    if has(&["<urlset", "<sitemapindex", ":urlset", ":sitemapindex"]) {
-        Kind::Sitemap
-    } else if has(&["<rss", "<rdf:rdf", "<feed", "jsonfeed.org/version"]) && !has(&["<html"]) {
-        Kind::Feed
-    } else {
-        Kind::Html
-    }
-}
-
-fn html_answer(bytes: &[u8], base: &Base, agent: &str) -> Answer {
-    let decoded = charset::decode(bytes, None);
-    let reading = Reading::new(PlainText::default(), Scope::Everything);
-    let mut visitors = (Links::new(agent), reading);
-    html::scan(&decoded.text, &mut visitors);
-    let (links, reading) = visitors;
-    let text = reading.reader.lines();
+fn answer(parsed: Parsed) -> Answer {
     Answer {
-        kind: "html",
-        page: Some(links.finish(base)),
-        encoding: Some(decoded.encoding.name()),
-        language_guess: guess_language(&text),
-        text: Some(text),
-        ..Answer::default()
+        kind: parsed.kind.map_or("", document::Kind::name),
+        page: parsed.page,
+        encoding: parsed.encoding,
+        language_guess: parsed.text.as_deref().and_then(guess_language),
+        text: parsed.text,
+        feed: parsed.feed,
+        sitemap: parsed.sitemap,
     }
 }
 

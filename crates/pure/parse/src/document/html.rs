@@ -1,0 +1,59 @@
+//! HTML pages.
+
+use super::{Parsed, Parser, Source, Wanted};
+use crate::Refused;
+use crate::charset::decode;
+use crate::fragments::{self, Shingler};
+use crate::html::scan;
+use crate::links::Links;
+use crate::plain_text::PlainText;
+use crate::reading::{Reader as _, Reading, Scope};
+
+pub(super) const PARSER: Parser = Parser {
+    name: "html",
+    claims: |media_type| matches!(media_type, "text/html" | "application/xhtml+xml"),
+    looks_like: |_| true,
+    parse,
+};
+
+type Readers = (Option<Shingler>, Option<PlainText>);
+
+fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Result<Parsed, Refused> {
+    let decoded = decode(source.bytes, source.label());
+    let mut visitors = (Links::new(wanted.agent), reading(wanted, wanted.scope));
+    scan(&decoded.text, &mut visitors);
+    let (links, mut reading) = visitors;
+    reading.reader.end_block();
+    let is_surrounded = reading.left_surroundings_out();
+    let (shingler, text) = reading.reader;
+    let mut text = text.map(|text| text.lines());
+    let mut fragments = shingler.map(Shingler::finish);
+    // A page with hardly anything but surroundings is read with them.
+    let is_bare = fragments.as_ref().is_some_and(fragments::Fragments::is_bare);
+    let is_silent = text.as_ref().is_some_and(String::is_empty);
+    if is_surrounded && (is_bare || is_silent) {
+        let whole = whole(&decoded.text, wanted);
+        if is_bare {
+            fragments = whole.0.map(Shingler::finish);
+        }
+        if is_silent {
+            text = whole.1.map(|text| text.lines());
+        }
+    }
+    let mut page = links.finish(source.base);
+    source.robots_tags.iter().for_each(|value| page.robots.add_header(value, wanted.agent));
+    let (encoding, robots) = (Some(decoded.encoding.name()), page.robots);
+    Ok(Parsed { encoding, robots, page: Some(page), fragments, text, ..Parsed::default() })
+}
+
+fn reading(wanted: &Wanted<'_>, scope: Scope) -> Reading<Readers> {
+    let text = (wanted.text_bytes > 0).then(|| PlainText::of_at_most(wanted.text_bytes));
+    Reading::new((wanted.shingling.map(Shingler::new), text), scope)
+}
+
+fn whole(html: &str, wanted: &Wanted<'_>) -> Readers {
+    let mut reading = reading(wanted, Scope::Everything);
+    scan(html, &mut reading);
+    reading.reader.end_block();
+    reading.reader
+}

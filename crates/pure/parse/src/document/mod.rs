@@ -1,0 +1,245 @@
+//! Which parser reads these bytes, and what do they hold?
+//!
+//! The one place that goes from a content type to a parser: crawl, index and command line call
+//! [`parse`]. One pass over a page gives links, text, title, identity and sketch, so that a page is
+//! parsed once on its way to store and index.
+//!
+//! 1. A [`Kind`] that the caller names decides.
+//! 2. Otherwise every parser that claims the media type is tried, in the order of the registry.
+//! 3. Without a media type, the first parser whose documents look like these bytes is used.
+//!
+//! To add a parser, write a module with a `PARSER` and add a line to the registry below.
+//!
+//! ```
+//! use tidewatch_core::url::Base;
+//! use tidewatch_parse::document::{Kind, Source, Wanted, parse};
+//!
+//! let base = Base::parse("https://a.example/x/")?;
+//! let source = Source {
+//!     base: &base,
+//!     content_type: Some("text/html; charset=utf-8"),
+//!     robots_tags: &[],
+//!     kind: None,
+//!     bytes: b"<title>Tides</title><p>High water at noon. <a href=../y>More</a>",
+//! };
+//! let parsed = parse(&source, &Wanted::everything("Tidewatch"));
+//! assert_eq!(parsed.kind, Some(Kind::Html));
+//! assert_eq!(parsed.title(), "Tides");
+//! assert_eq!(parsed.text.as_deref(), Some("Tides\nHigh water at noon. More"));
+//! assert_eq!(parsed.links().next().unwrap().url.as_str(), "https://a.example/y");
+//! # Ok::<(), tidewatch_core::url::UrlRefused>(())
+//! ```
+
+use tidewatch_core::url::{Base, CanonicalUrl};
+use tidewatch_robots::Directives;
+
+use crate::Refused;
+use crate::feed::Feed;
+use crate::fragments::{Fragments, Shingling};
+use crate::links::{Link, Page};
+use crate::reading::Scope;
+use crate::sitemap::Sitemap;
+
+macro_rules! parsers {
+    ($($(#[$doc:meta])* $kind:ident => $module:ident;)*) => {
+        $(mod $module;)*
+
+        /// The kinds of documents that are parsed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        /// All parsers, in the order in which they are tried.
+        const PARSERS: &[(Kind, Parser)] = &[$((Kind::$kind, $module::PARSER),)*];
+    };
+}
+
+parsers! {
+    /// A feed: RSS, Atom or JSON Feed.
+    Feed => feed;
+    /// A sitemap or an index of sitemaps.
+    Sitemap => sitemap;
+    /// An HTML page. Bytes of an unknown type are taken for one.
+    Html => html;
+    /// Plain text.
+    Text => text;
+}
+
+impl Kind {
+    /// Its name in machine-readable output.
+    pub fn name(self) -> &'static str {
+        PARSERS.iter().find(|(kind, _)| *kind == self).map_or("", |(_, parser)| parser.name)
+    }
+}
+
+/// How one kind of document is told and read.
+struct Parser {
+    name: &'static str,
+    /// Whether a media type, in lower case, may be of this kind.
+    claims: fn(&str) -> bool,
+    /// Whether the beginning of a document, in lower case, looks like this kind.
+    looks_like: fn(&str) -> bool,
+    parse: fn(&Source<'_>, &Wanted<'_>) -> Result<Parsed, Refused>,
+}
+
+/// A document to parse.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Its address, against which links are resolved.
+    pub base: &'a Base,
+    /// The `Content-Type` header.
+    pub content_type: Option<&'a str>,
+    /// The values of all `X-Robots-Tag` headers.
+    pub robots_tags: &'a [&'a str],
+    /// What it is, where the caller knows.
+    pub kind: Option<Kind>,
+    /// The document, without content encodings.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Source<'a> {
+    /// The charset that the header names.
+    fn label(&self) -> Option<&'a str> {
+        self.content_type.and_then(crate::charset::label_of)
+    }
+
+    /// What the headers ask of a crawler.
+    fn robots(&self, agent: &str) -> Directives {
+        let mut robots = Directives::default();
+        self.robots_tags.iter().for_each(|value| robots.add_header(value, agent));
+        robots
+    }
+}
+
+/// What the caller wants of a document.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Product token of the crawler, which robots directives may name.
+    pub agent: &'a str,
+    /// How to make identity and sketch; `None` to leave them out.
+    pub shingling: Option<Shingling>,
+    /// The most bytes of text; 0 for none.
+    pub text_bytes: usize,
+    /// How much of a page is read.
+    pub scope: Scope,
+}
+
+impl<'a> Wanted<'a> {
+    /// All there is, for a crawler with this product token.
+    pub fn everything(agent: &'a str) -> Self {
+        let shingling = Some(Shingling::default());
+        Wanted { agent, shingling, text_bytes: usize::MAX, scope: Scope::Content }
+    }
+}
+
+/// What a document holds.
+#[derive(Clone, Debug, Default)]
+pub struct Parsed {
+    /// What it is; `None` if no parser reads it.
+    pub kind: Option<Kind>,
+    /// The encoding of an HTML page or of plain text.
+    pub encoding: Option<&'static str>,
+    /// What headers and page ask of a crawler.
+    pub robots: Directives,
+    /// What an HTML page says of other pages and of itself.
+    pub page: Option<Page>,
+    /// Identity and sketch of an HTML page, if wanted.
+    pub fragments: Option<Fragments>,
+    /// The text of an HTML page or of plain text, if wanted.
+    pub text: Option<String>,
+    /// The feed.
+    pub feed: Option<Feed>,
+    /// The sitemap.
+    pub sitemap: Option<Sitemap>,
+    /// Why it could not be read, if a parser claimed it.
+    pub refused: Option<Refused>,
+}
+
+/// A page that a feed or sitemap names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Where it is.
+    pub url: CanonicalUrl,
+    /// Its title in the feed.
+    pub title: String,
+    /// When it changed last, in seconds of Unix time.
+    pub changed_s: Option<i64>,
+}
+
+impl Parsed {
+    /// The title of a page or feed; empty without one.
+    pub fn title(&self) -> &str {
+        let page = self.page.as_ref().and_then(|page| page.title.as_deref());
+        let feed = || self.feed.as_ref().and_then(|feed| feed.title.as_deref());
+        page.or_else(feed).unwrap_or_default()
+    }
+
+    /// The links of a page that a crawler may follow.
+    pub fn links(&self) -> impl Iterator<Item = &Link> {
+        let page = self.page.as_ref().filter(|_| !self.robots.nofollow);
+        page.into_iter().flat_map(|page| &page.links).filter(|link| !link.rel.nofollow)
+    }
+
+    /// The pages that a feed or sitemap names, resolved against `base`.
+    pub fn named(&self, base: &Base) -> impl Iterator<Item = Named> {
+        let sitemap = self.sitemap.iter().flat_map(|sitemap| &sitemap.entries);
+        let sitemap = sitemap.map(|entry| (entry.url.as_str(), "", entry.lastmod_s));
+        let feed = self.feed.iter().flat_map(|feed| &feed.entries).filter_map(|entry| {
+            Some((entry.page()?, entry.title.as_deref().unwrap_or_default(), entry.changed_s()))
+        });
+        sitemap.chain(feed).filter_map(|(url, title, changed_s)| {
+            Some(Named { url: base.join(url).ok()?, title: title.to_owned(), changed_s })
+        })
+    }
+}
+
+/// Parses a document. One that no parser claims, or that its parser refuses, holds nothing.
+pub fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Parsed {
+    let mut refused = None;
+    for (kind, parser) in candidates(source) {
+        match (parser.parse)(source, wanted) {
+            Ok(parsed) => return Parsed { kind: Some(*kind), ..parsed },
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    Parsed { refused, robots: source.robots(wanted.agent), ..Parsed::default() }
+}
+
+/// The media type of a `Content-Type` header, in lower case without parameters.
+pub fn media_type(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Whether a media type is that of an HTML page. A document without a type is taken for one.
+pub fn is_html(media_type: &str) -> bool {
+    media_type.is_empty() || (html::PARSER.claims)(media_type)
+}
+
+fn candidates(source: &Source<'_>) -> Vec<&'static (Kind, Parser)> {
+    if let Some(wanted) = source.kind {
+        return PARSERS.iter().filter(|(kind, _)| *kind == wanted).collect();
+    }
+    let media_type = source.content_type.map(media_type).unwrap_or_default();
+    if !media_type.is_empty() {
+        return PARSERS.iter().filter(|(_, parser)| (parser.claims)(&media_type)).collect();
+    }
+    let head = head(source.bytes);
+    PARSERS.iter().find(|(_, parser)| (parser.looks_like)(&head)).into_iter().collect()
+}
+
+/// Bytes at the beginning of a document by which it is told.
+const SNIFFED: usize = 4096;
+
+/// The beginning of a document in lower case. A compressed one, which only a sitemap may be, gives
+/// the gzip magic number.
+fn head(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(SNIFFED)]).to_ascii_lowercase()
+}
+
+fn has(head: &str, marks: &[&str]) -> bool {
+    marks.iter().any(|mark| head.contains(mark))
+}
+
+#[cfg(test)]
+mod tests;
