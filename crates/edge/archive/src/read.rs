@@ -59,12 +59,17 @@ impl Record {
         line.strip_prefix("HTTP/")?.split(' ').nth(1)?.parse().ok()
     }
 
-    /// A header of an HTTP message, lossily read.
+    /// The first header of this name of an HTTP message, lossily read.
     pub fn http_header(&self, name: &str) -> Option<String> {
+        self.http_headers(name).into_iter().next()
+    }
+
+    /// All headers of this name.
+    pub fn http_headers(&self, name: &str) -> Vec<String> {
         let head = String::from_utf8_lossy(self.message().0);
-        let header = head.lines().skip(1).filter_map(|line| line.split_once(':'));
-        let mut header = header.filter(|(found, _)| found.trim().eq_ignore_ascii_case(name));
-        header.next().map(|(_, value)| value.trim().to_owned())
+        let headers = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        let headers = headers.filter(|(found, _)| found.trim().eq_ignore_ascii_case(name));
+        headers.map(|(_, value)| value.trim().to_owned()).collect()
     }
 }
 

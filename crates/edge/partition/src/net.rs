@@ -53,6 +53,7 @@ pub struct Net {
     resolver: Arc<dyn Resolve>,
     agent: String,
     level: u32,
+    text_bytes: usize,
 }
 
 impl Net {
@@ -89,7 +90,13 @@ impl Net {
     /// Fetches with `fetcher`, names itself `agent` before robots.txt files, and
     /// packs records at gzip's `level`. `resolver` is the fetcher's own.
     pub fn new(fetcher: Fetcher, resolver: Arc<dyn Resolve>, agent: &str, level: u32) -> Net {
-        Net { fetcher, resolver, agent: agent.to_owned(), level: level.clamp(1, 9) }
+        Net { fetcher, resolver, agent: agent.to_owned(), level: level.clamp(1, 9), text_bytes: 0 }
+    }
+
+    /// Hands on whole documents, with this much of their text, for an index.
+    #[must_use]
+    pub fn keep_text(self, text_bytes: usize) -> Net {
+        Net { text_bytes, ..self }
     }
 
     /// Carries out a job.
@@ -178,7 +185,9 @@ impl Net {
             return Came::Overloaded(reason, wait(response));
         }
         match response.status {
-            200..=299 => Came::Content(Box::new(read(url, response, digest, &self.agent))),
+            200..=299 => {
+                Came::Content(Box::new(read(url, response, digest, &self.agent, self.text_bytes)))
+            }
             304 => Came::Same,
             404 | 410 => Came::Gone,
             401 | 403 | 451 => Came::Refused(Reason::Forbidden),

@@ -9,13 +9,14 @@ use tidewatch_parse::reading::Scope;
 
 use crate::work::Content;
 
-/// Reads an answer of any kind. What cannot be read has no links, and the
+/// Reads an answer of any kind, with at most `text_bytes` of its text; 0 if nobody wants the document. What cannot be read has no links, and the
 /// digest of its bytes for an identity.
 pub(crate) fn read(
     url: &CanonicalUrl,
     response: &Response,
     digest: Digest,
     agent: &str,
+    text_bytes: usize,
 ) -> Content {
     let validators = response.validators();
     let mut content = Content {
@@ -37,8 +38,10 @@ pub(crate) fn read(
         bytes: &response.body,
     };
     let shingling = Some(Shingling::default());
-    let wanted = Wanted { agent, shingling, text_bytes: 0, scope: Scope::Content };
-    fill(parse(&source, &wanted), &base, &mut content);
+    let wanted = Wanted { agent, shingling, text_bytes, scope: Scope::Content };
+    let parsed = parse(&source, &wanted);
+    content.parsed = (text_bytes > 0).then(|| Box::new(parsed.clone()));
+    fill(parsed, &base, &mut content);
     content
 }
 

@@ -16,6 +16,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidewatch_core::{PageId, Span, Time};
+use tidewatch_parse::document::Parsed;
 use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
 
@@ -112,6 +113,8 @@ pub trait Watch {
     fn turn(&mut self, _partition: &mut Partition, _now: Time) -> Result<(), CrawlError> {
         Ok(())
     }
+    /// A page was parsed whose copy will be stored; only if [`Net::keep_text`] asks for documents.
+    fn parsed(&mut self, _page: PageId, _parsed: Box<Parsed>) {}
     /// A report was settled.
     fn settled(&mut self, _partition: &Partition, _settled: Settled, _now: Time) {}
     /// Twice a second.
@@ -220,16 +223,19 @@ fn take(
     }
     let turn = Instant::now();
     let mut taken = Vec::new();
-    for report in first.into_iter().chain(reports.try_iter()).take(MOST_AT_ONCE) {
+    for mut report in first.into_iter().chain(reports.try_iter()).take(MOST_AT_ONCE) {
         hand.under_way -= 1;
-        let now = clock.now();
-        taken.push((partition.take_in(report, now)?, now));
+        let (now, parsed) = (clock.now(), report.take_parsed());
+        taken.push((partition.take_in(report, now)?, parsed, now));
     }
     partition.taped_mut().count_time(turn.elapsed());
     // They are told to be stored after the next sync.
-    keeper.stored.extend(taken.iter().filter_map(|(settled, _)| settled.held()));
+    keeper.stored.extend(taken.iter().filter_map(|(settled, ..)| settled.held()));
     let committed = partition.commit_if_large();
-    for (settled, now) in taken {
+    for (settled, parsed, now) in taken {
+        if let (Some(page), Some(parsed)) = (settled.held(), parsed) {
+            watch.parsed(page, parsed);
+        }
         watch.settled(partition, settled, now);
     }
     committed

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use tidewatch_archive::{Digest, Packed};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId, Reason, Span};
+use tidewatch_parse::document::Parsed;
 
 /// Something to request or look up.
 #[derive(Clone, Debug)]
@@ -97,6 +98,16 @@ pub enum Report {
     },
 }
 
+impl Report {
+    /// Takes out the document of a page that came with content.
+    pub(crate) fn take_parsed(&mut self) -> Option<Box<Parsed>> {
+        match self {
+            Report::Page { came: Came::Content(content), .. } => content.parsed.take(),
+            _ => None,
+        }
+    }
+}
+
 /// What came of a page.
 #[derive(Debug)]
 pub enum Came {
@@ -147,4 +158,6 @@ pub struct Content {
     pub dated: Vec<(usize, i64)>,
     /// What says so: `sitemap` or `feed`.
     pub list: &'static str,
+    /// The whole document, where an index wants it.
+    pub parsed: Option<Box<Parsed>>,
 }

@@ -3,7 +3,7 @@
 use tidewatch_core::PageId;
 
 /// Bytes of a page's text that are indexed; the rest is cut off.
-pub(crate) const MOST_TEXT: usize = 64 << 10;
+pub const MOST_TEXT: usize = 64 << 10;
 /// Bytes of a page's text that are kept for excerpts.
 pub(crate) const MOST_EXCERPT: usize = 8 << 10;
 /// Bytes of a title.

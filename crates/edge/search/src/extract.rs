@@ -1,8 +1,8 @@
-//! The words of a copy.
+//! What the index takes from a copy.
 
 use tidewatch_archive::Record;
 use tidewatch_core::url::{Base, CanonicalUrl};
-use tidewatch_parse::document::{Kind, Parsed, Source, Wanted, parse};
+use tidewatch_parse::document::{Parsed, Source, Wanted, parse};
 use tidewatch_parse::links::guess_language;
 use tidewatch_parse::reading::Scope;
 
@@ -22,39 +22,38 @@ pub(crate) struct Extract {
     pub(crate) links: Vec<(CanonicalUrl, String)>,
 }
 
-/// The words of an archived response that holds HTML or plain text. `None` for anything else, and
-/// for a page with `noindex`.
-pub(crate) fn extract(record: &Record, url: &CanonicalUrl, agent: &str) -> Option<Extract> {
-    let content_type = record.http_header("content-type");
-    let robots_tag = record.http_header("x-robots-tag");
-    let robots_tags = robots_tag.as_deref();
-    let source = Source {
-        base: &Base::of(url).ok()?,
-        content_type: content_type.as_deref(),
-        robots_tags: robots_tags.as_slice(),
-        kind: None,
-        bytes: record.message().1,
-    };
-    of(&parse(&source, &wanted(agent)))
-}
-
-/// What the index wants of a document, for a crawler with this product token.
-pub(crate) const fn wanted(agent: &str) -> Wanted<'_> {
-    Wanted { agent, shingling: None, text_bytes: MOST_TEXT, scope: Scope::Content }
-}
-
-/// The words of a document that is parsed, with at least what [`wanted`] asks for.
-pub(crate) fn of(parsed: &Parsed) -> Option<Extract> {
-    if parsed.robots.noindex || !matches!(parsed.kind, Some(Kind::Html | Kind::Text)) {
-        return None;
+impl Extract {
+    /// From a parsed page or plain text. `None` for anything else, and for a document with `noindex`.
+    pub(crate) fn of(parsed: &Parsed) -> Option<Extract> {
+        if parsed.robots.noindex {
+            return None;
+        }
+        let links = parsed.links().map(|link| (link.url.clone(), link.anchor.clone())).collect();
+        let text = parsed.text.as_deref()?;
+        let said = parsed.page.as_ref().and_then(|page| page.language.as_deref());
+        let title = cut(parsed.title(), MOST_TITLE).to_owned();
+        let text = without_title(text, &title).to_owned();
+        let language = language(&text, said);
+        Some(Extract { title, text, language, links })
     }
-    let text = cut(parsed.text.as_deref().unwrap_or_default(), MOST_TEXT);
-    let title = cut(parsed.title(), MOST_TITLE).to_owned();
-    let text = without_title(text, &title).to_owned();
-    let declared = parsed.page.as_ref().and_then(|page| page.language.as_deref());
-    let language = language(&text, declared);
-    let links = parsed.links().map(|link| (link.url.clone(), link.anchor.clone())).collect();
-    Some(Extract { title, text, language, links })
+
+    /// From an archived response, which is parsed again.
+    pub(crate) fn of_record(record: &Record, url: &CanonicalUrl, agent: &str) -> Option<Extract> {
+        let base = Base::of(url).ok()?;
+        let content_type = record.http_header("content-type");
+        let robots_tags = record.http_headers("x-robots-tag");
+        let robots_tags: Vec<&str> = robots_tags.iter().map(String::as_str).collect();
+        let source = Source {
+            base: &base,
+            content_type: content_type.as_deref(),
+            robots_tags: &robots_tags,
+            kind: None,
+            bytes: record.message().1,
+        };
+        let wanted =
+            Wanted { agent, shingling: None, text_bytes: MOST_TEXT, scope: Scope::Content };
+        Extract::of(&parse(&source, &wanted))
+    }
 }
 
 /// The text without its title, which has its own field, and without a heading that repeats it.
@@ -79,18 +78,22 @@ fn language(text: &str, said: Option<&str>) -> String {
 mod tests {
     use super::*;
 
-    fn html(body: &str, robots_tags: &[&str]) -> Option<Extract> {
-        let base = &Base::parse("https://a.example/x/").unwrap();
-        let bytes = body.as_bytes();
-        let source = Source { base, content_type: None, robots_tags, kind: None, bytes };
-        of(&parse(&source, &wanted("Tidewatch")))
+    fn with(body: &str, robots_tags: &[&str]) -> Option<Extract> {
+        let base = Base::parse("https://a.example/x/").unwrap();
+        let (content_type, kind, bytes) = (Some("text/html"), None, body.as_bytes());
+        let source = Source { base: &base, content_type, robots_tags, kind, bytes };
+        Extract::of(&parse(&source, &Wanted::everything("Tidewatch")))
+    }
+
+    fn of(body: &str) -> Option<Extract> {
+        with(body, &[])
     }
 
     #[test]
     fn a_page_gives_title_text_and_links() {
         let body = "<html lang=en><title>Tide &amp; time</title><script>no()</script>\
                     <h1>Tide &amp; time</h1><p>High water at noon.<p><a href=../y>next page</a>";
-        let found = html(body, &[]).unwrap();
+        let found = of(body).unwrap();
         assert_eq!(found.title, "Tide & time");
         assert_eq!(found.text, "High water at noon.\nnext page");
         assert_eq!(found.links[0].0.as_str(), "https://a.example/y");
@@ -98,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_does_not_want_to_be_found_is_not() {
-        assert_eq!(html("<meta name=robots content=noindex><p>secret", &[]), None);
-        assert_eq!(html("<p>secret", &["noindex"]), None);
+    fn a_page_with_noindex_is_not_indexed() {
+        assert_eq!(of("<meta name=robots content=noindex><p>secret"), None);
+        assert_eq!(with("<p>secret", &["otherbot: all", "noindex"]), None);
     }
 
     #[test]
     fn a_page_that_is_all_surroundings_is_read_with_them() {
-        let found = html("<aside><p>All there is</aside>", &[]).unwrap();
+        let found = of("<aside><p>All there is</aside>").unwrap();
         assert_eq!(found.text, "All there is");
     }
 }

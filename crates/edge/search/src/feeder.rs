@@ -4,6 +4,8 @@
 //! the store. A bit is cleared when the indexer's bounded queue accepts the page. At the start the
 //! feeder walks through the store, a little at a time, and sets the bits of pages that the index has
 //! missed: a few after a crash, all if the index was lost.
+//!
+//! Documents that the crawl has parsed wait beside the bits, within a limit ([`crate::handed`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -11,9 +13,11 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Time};
+use tidewatch_parse::document::Parsed;
 use tidewatch_store::{CopyRow, Place, Store, StoreError};
 
 use crate::bits::Bits;
+use crate::handed::{Handed, Waiting};
 
 /// Longest that one call may scan for missed pages.
 const SCAN: Duration = Duration::from_millis(5);
@@ -32,7 +36,7 @@ pub(crate) enum Task {
 }
 
 /// A copy to be indexed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Put {
     /// The page.
     pub(crate) page: PageId,
@@ -46,6 +50,8 @@ pub(crate) struct Put {
     pub(crate) changed_s: i64,
     /// Its sketch.
     pub(crate) sketch: Vec<u64>,
+    /// The copy as the crawl parsed it; read back from the archive if missing.
+    pub(crate) handed: Option<Handed>,
 }
 
 /// Converts a time of the crawl to microseconds of Unix time.
@@ -55,6 +61,7 @@ pub type Unix<'u> = &'u dyn Fn(Time) -> i64;
 pub struct Feeder {
     tasks: SyncSender<Task>,
     dirty: Bits,
+    waiting: Waiting,
     archive: PathBuf,
     /// Changes before this time have been seen.
     seen: Time,
@@ -76,8 +83,8 @@ impl Feeder {
     pub(crate) fn new(tasks: SyncSender<Task>, dir: &Path, held: Bits, up_to: u64) -> Feeder {
         let scan =
             Scan { next: PageId(0), held, fed: Bits::default(), since: Time::from_micros(up_to) };
-        let archive = dir.join("archive");
-        Feeder { tasks, dirty: Bits::default(), archive, seen: Time::ZERO, scan: Some(scan) }
+        let (dirty, waiting, archive) = (Bits::default(), Waiting::default(), dir.join("archive"));
+        Feeder { tasks, dirty, waiting, archive, seen: Time::ZERO, scan: Some(scan) }
     }
 
     /// Whether the scan for missed pages is over.
@@ -85,8 +92,14 @@ impl Feeder {
         self.scan.is_none()
     }
 
+    /// The crawl has parsed a page; its copy will be stored.
+    pub fn parsed(&mut self, page: PageId, parsed: Box<Parsed>) {
+        self.waiting.keep(page, parsed);
+    }
+
     /// A page is gone.
     pub fn gone(&mut self, page: PageId) {
+        self.waiting.forget(page);
         self.dirty.set(page);
     }
 
@@ -103,6 +116,8 @@ impl Feeder {
             let copy = store.tables()?.copy(page)?;
             if copy.is_none_or(|copy| copy.changed_at >= self.seen) {
                 self.dirty.set(page);
+            } else {
+                self.waiting.forget(page);
             }
         }
         self.seen = now;
@@ -120,7 +135,14 @@ impl Feeder {
                     self.dirty.clear(page);
                     self.scan.iter_mut().for_each(|scan| scan.fed.set(page));
                 }
-                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => return Ok(()),
+                Err(TrySendError::Full(task) | TrySendError::Disconnected(task)) => {
+                    if let Task::Put(put) = task
+                        && let Some(handed) = put.handed
+                    {
+                        self.waiting.put_back(page, handed);
+                    }
+                    return Ok(());
+                }
             }
         }
         if had_some && self.scan.is_none() {
@@ -130,7 +152,7 @@ impl Feeder {
         Ok(())
     }
 
-    fn task(&self, store: &Store, page: PageId, unix: Unix<'_>) -> Result<Task, StoreError> {
+    fn task(&mut self, store: &Store, page: PageId, unix: Unix<'_>) -> Result<Task, StoreError> {
         let tables = store.tables()?;
         let Some(copy) = tables.copy(page)? else { return Ok(Task::Remove(page)) };
         let damaged = || StoreError::Damaged { table: "pages", key: u64::from(page.0) };
@@ -142,10 +164,11 @@ impl Feeder {
         Ok(Task::Put(Box::new(self.put(page, url, copy, changed_s))))
     }
 
-    fn put(&self, page: PageId, url: CanonicalUrl, copy: CopyRow, changed_s: i64) -> Put {
+    fn put(&mut self, page: PageId, url: CanonicalUrl, copy: CopyRow, changed_s: i64) -> Put {
         let Place { file, offset, .. } = copy.place;
         let file = tidewatch_archive::path_of(&self.archive, file);
-        Put { page, url, file, offset, changed_s, sketch: copy.sketch }
+        let handed = self.waiting.take(page);
+        Put { page, url, file, offset, changed_s, sketch: copy.sketch, handed }
     }
 
     /// Continues the scan through the store, for at most [`SCAN`].

@@ -11,11 +11,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use tidewatch_archive::{Record, read_at};
+use tidewatch_archive::read_at;
 use tidewatch_core::PageKey;
 
 use crate::document::{MOST_ANCHORS, cut};
-use crate::extract::extract;
+use crate::extract::Extract;
 use crate::feeder::{Put, Task};
 use crate::{Feeder, Index, IndexDocument, SearchError, Searcher, Writer};
 
@@ -39,6 +39,8 @@ pub struct IndexHealth {
     pub removed: u64,
     /// Copies without words to index: feeds, images, pages with `noindex`.
     pub wordless: u64,
+    /// Copies read back from the archive and parsed again.
+    pub read_back: u64,
     /// Copies that could not be read from the archive.
     pub unreadable: u64,
     /// Commits.
@@ -152,33 +154,30 @@ impl Worker {
         Ok(())
     }
 
-    fn put(&mut self, put: Put) -> Result<(), SearchError> {
-        let Ok(record) = read_at(&put.file, put.offset) else {
+    fn put(&mut self, mut put: Put) -> Result<(), SearchError> {
+        let found = if let Some(handed) = put.handed.take() {
+            Extract::of(handed.parsed())
+        } else if let Ok(record) = read_at(&put.file, put.offset) {
+            self.note(|health| health.read_back += 1);
+            Extract::of_record(&record, &put.url, &self.agent)
+        } else {
             self.writer.remove(put.page);
             self.note(|health| health.unreadable += 1);
             return Ok(());
         };
-        let document = self.document(&record, put)?;
-        match document {
-            Ok(document) => {
-                self.writer.put(&document)?;
-                self.note(|health| health.put += 1);
-            }
-            Err(page) => {
-                self.writer.remove(page);
-                self.note(|health| health.wordless += 1);
-            }
-        }
+        let Some(found) = found else {
+            self.writer.remove(put.page);
+            self.note(|health| health.wordless += 1);
+            return Ok(());
+        };
+        let document = self.document(found, put)?;
+        self.writer.put(&document)?;
+        self.note(|health| health.put += 1);
         Ok(())
     }
 
-    fn document(
-        &mut self,
-        record: &Record,
-        put: Put,
-    ) -> Result<Result<IndexDocument, tidewatch_core::PageId>, SearchError> {
+    fn document(&mut self, found: Extract, put: Put) -> Result<IndexDocument, SearchError> {
         let Put { page, url, changed_s, sketch, .. } = put;
-        let Some(found) = extract(record, &url, &self.agent) else { return Ok(Err(page)) };
         for (to, words) in &found.links {
             if to != &url {
                 self.links.add(PageKey::of(to.as_str()), words);
@@ -186,7 +185,7 @@ impl Worker {
         }
         let before = self.searcher.page(page)?;
         let linked = self.links.of(PageKey::of(url.as_str()));
-        Ok(Ok(IndexDocument {
+        Ok(IndexDocument {
             page,
             host: url.host().to_owned(),
             url: url.into_string(),
@@ -198,7 +197,7 @@ impl Worker {
             changed_s,
             sketch,
             links: linked.links,
-        }))
+        })
     }
 
     fn commit(&mut self) -> Result<(), SearchError> {

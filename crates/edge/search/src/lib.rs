@@ -2,10 +2,11 @@
 //!
 //! # The life of a page here
 //!
-//! When a page's copy is stored, its number goes to the [`Feeder`], which never blocks. The
-//! [`Indexer`], a thread of its own, reads the copy back from the archive, extracts its words
-//! ([`extract`]) and puts them into the [`Index`]; new pages are committed and searchable within
-//! about two seconds. A changed page is put again, a gone one is removed. The index is derived from
+//! The crawl parses a page and hands the document to the [`Feeder`], which never blocks. When the
+//! page's copy is stored, the document goes to the [`Indexer`], a thread of its own, which extracts
+//! its words ([`extract`]) and puts them into the [`Index`]; new pages are committed and searchable
+//! within about two seconds. A page without a document (after a loss, or when too many wait) is read
+//! back from the archive and parsed again. A changed page is put again, a gone one is removed. The index is derived from
 //! store and archive alone, so that a lost or damaged one is rebuilt from them.
 //!
 //! # The life of a query
@@ -30,6 +31,7 @@ mod error;
 mod extract;
 mod feeder;
 mod gains;
+mod handed;
 mod index;
 mod indexer;
 mod phrase;
@@ -40,7 +42,7 @@ mod searcher;
 mod snippet;
 mod words;
 
-pub use self::document::IndexDocument;
+pub use self::document::{IndexDocument, MOST_TEXT};
 pub use self::error::SearchError;
 pub use self::feeder::{Feeder, Unix};
 pub use self::index::{Index, Writer};

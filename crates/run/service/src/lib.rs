@@ -48,9 +48,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidewatch_core::{PageId, Time};
+use tidewatch_parse::document::Parsed;
 use tidewatch_partition::{Clock, CrawlError, Ended, Net, Partition, Settled, Status, Stop, Watch};
 use tidewatch_search::clicks::Desk;
-use tidewatch_search::{IndexHealth, Searcher};
+use tidewatch_search::{IndexHealth, MOST_TEXT, Searcher};
 use tidewatch_server::ask::{self, Questions};
 use tidewatch_server::{Extra, Figures, Options, Server};
 use tokio::runtime::{self, Runtime};
@@ -114,10 +115,11 @@ impl Service {
         config.seeds.iter().try_for_each(|seed| crawl.seed(seed, now))?;
         let net = {
             let _inside = runtime.enter();
-            Arc::new(match &config.hosts {
+            let net = match &config.hosts {
                 Some(hosts) => Net::with_hosts(&config.crawl, hosts.clone())?,
                 None => Net::of(&config.crawl)?,
-            })
+            };
+            Arc::new(net.keep_text(if config.index { MOST_TEXT } else { 0 }))
         };
         Self::assemble(config, crawl, Some(net), own, runtime)
     }
@@ -284,6 +286,12 @@ impl Watch for Both<'_> {
             clicks.turn(crawl, now)?;
         }
         self.observer.turn(crawl, now)
+    }
+
+    fn parsed(&mut self, page: PageId, parsed: Box<Parsed>) {
+        if let Some(search) = &mut self.wiring.search {
+            search.parsed(page, parsed);
+        }
     }
 
     fn settled(&mut self, crawl: &Partition, settled: Settled, now: Time) {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidewatch_core::PageId;
+use tidewatch_parse::document::Parsed;
 use tidewatch_partition::{Config, Partition, Settled};
 use tidewatch_search::clicks::{ClickSettings, Desk};
 use tidewatch_search::{Feeder, IndexHealth, Indexer, SearchError, Searcher};
@@ -35,6 +36,13 @@ impl Search {
             let unix = |time| crawl.unix_micros(time);
             // A store that cannot be read stops the crawl by itself.
             let _ = feeder.stored(crawl.store(), pages, crawl.last(), &unix);
+        }
+    }
+
+    /// The crawl has parsed a page.
+    pub(crate) fn parsed(&mut self, page: PageId, parsed: Box<Parsed>) {
+        if let Some(feeder) = &mut self.feeder {
+            feeder.parsed(page, parsed);
         }
     }
 

@@ -1,7 +1,6 @@
 //! HTML pages.
 
 use super::{Parsed, Parser, Source, Wanted};
-use crate::Refused;
 use crate::charset::decode;
 use crate::fragments::{self, Shingler};
 use crate::html::scan;
@@ -13,12 +12,12 @@ pub(super) const PARSER: Parser = Parser {
     name: "html",
     claims: |media_type| matches!(media_type, "text/html" | "application/xhtml+xml"),
     looks_like: |_| true,
-    parse,
+    parse: |source, wanted| Ok(parse(source, wanted)),
 };
 
 type Readers = (Option<Shingler>, Option<PlainText>);
 
-fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Result<Parsed, Refused> {
+fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Parsed {
     let decoded = decode(source.bytes, source.label());
     let mut visitors = (Links::new(wanted.agent), reading(wanted, wanted.scope));
     scan(&decoded.text, &mut visitors);
@@ -43,7 +42,7 @@ fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Result<Parsed, Refused> {
     let mut page = links.finish(source.base);
     source.robots_tags.iter().for_each(|value| page.robots.add_header(value, wanted.agent));
     let (encoding, robots) = (Some(decoded.encoding.name()), page.robots);
-    Ok(Parsed { encoding, robots, page: Some(page), fragments, text, ..Parsed::default() })
+    Parsed { encoding, robots, page: Some(page), fragments, text, ..Parsed::default() }
 }
 
 fn reading(wanted: &Wanted<'_>, scope: Scope) -> Reading<Readers> {

@@ -1,6 +1,7 @@
 //! A service against the living web on loopback.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Span};
 use tidewatch_fetch::Hosts;
 use tidewatch_partition::{CrawlError, Ended};
-use tidewatch_service::{Listen, Service, ServiceConfig, ServiceError};
+use tidewatch_service::{Handle, Listen, Service, ServiceConfig, ServiceError};
 use tidewatch_testing::living;
 use tidewatch_web::{Habits, Server};
 use tokio::runtime::Runtime;
@@ -76,6 +77,46 @@ fn a_running_service_answers_and_stops_and_resumes() {
     assert_eq!(reading.run().unwrap(), Ended::Told);
     let (found, pages) = asker.join().unwrap();
     assert!(found >= 10 && pages >= 40, "{found} found of {pages}");
+}
+
+/// What searchers see of every page that has one of some common words.
+fn contents(handle: &Handle) -> BTreeSet<(String, String, String, i64, String)> {
+    let words = ["water", "the", "city", "harbour", "council", "river", "market"];
+    let hits = words.iter().flat_map(|word| handle.search(word, 200).unwrap().hits);
+    hits.map(|hit| {
+        let snippet = hit.snippet.text();
+        (hit.url, hit.title, hit.language, hit.changed_s, snippet)
+    })
+    .collect()
+}
+
+#[test]
+fn a_stored_page_is_parsed_once_and_its_index_equals_a_rebuilt_one() {
+    let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
+    let web = web(&runtime);
+    let mut service = Service::open(&config(dir.path(), &web)).unwrap();
+    let handle = service.handle();
+    let thread = std::thread::spawn(move || (service.run(), service));
+    wait_until(|| handle.search("water", 50).unwrap().total >= 20);
+    handle.stop();
+    let (ended, mut service) = thread.join().unwrap();
+    ended.unwrap();
+    let health = service.finish(None).unwrap();
+    assert!(health.put >= 20 && health.read_back == 0, "{health:?}");
+    let live = contents(&handle);
+    assert!(live.len() >= 20, "{live:?}");
+    drop(service);
+    std::fs::remove_dir_all(dir.path().join("index")).unwrap();
+    let mut rebuilt = Service::open_to_read(&ServiceConfig::new(dir.path())).unwrap();
+    let handle = rebuilt.handle();
+    let reader = handle.clone();
+    let thread = std::thread::spawn(move || (rebuilt.run(), rebuilt));
+    wait_until(|| contents(&reader).len() >= live.len());
+    handle.stop();
+    let mut rebuilt = thread.join().unwrap().1;
+    let health = rebuilt.finish(None).unwrap();
+    assert!(health.read_back >= health.put && health.put >= 20, "{health:?}");
+    assert_eq!(contents(&handle), live);
 }
 
 #[test]
