@@ -349,7 +349,7 @@ fn portrait(url: &CanonicalUrl, found: &PageAnswer) -> Markup {
                 (fact("watched for new links", if portrait.row.is_source { "yes" } else { "no" }))
                 @if let Some(copy) = &portrait.copy {
                     (fact("last fetched", &past(copy.at)))
-                    (fact("last changed", &past(copy.changed_at)))
+                    (fact("last change seen", &if copy.changes > 0 { past(copy.changed_at) } else { "none".to_owned() }))
                     (fact("visits", &copy.visits.to_string()))
                     (fact("changes seen", &copy.changes.to_string()))
                     (fact("links on the page", &copy.links.len().to_string()))

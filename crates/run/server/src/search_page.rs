@@ -252,7 +252,7 @@ fn result(hit: &Hit, link: &str, now_s: i64) -> Markup {
             p.address dir="ltr" { (clean(&shortened(&hit.url, 100))) }
             (snippet(&hit.snippet, language))
             p.note {
-                "changed " (ago(now_s - hit.changed_s))
+                "this version first seen " (ago(now_s - hit.changed_s))
                 @if hit.alike > 0 { "; " (count(hit.alike as u64, "near-duplicate", "near-duplicates")) " hidden" }
             }
         }
