@@ -65,7 +65,7 @@ impl Budget {
 
 fn no_price(crawl: &Partition) -> anyhow::Error {
     anyhow!(
-        "this crawl uses policy {}, which has no price to explain; only policy = \"price\" does",
+        "this crawl uses policy {}, which has no price and cannot predict; only policy = \"price\" can",
         crawl.policy()
     )
 }

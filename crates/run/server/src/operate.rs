@@ -82,7 +82,7 @@ pub(crate) async fn why(
         None => refuse(StatusCode::NOT_FOUND, "this crawl does not know that page"),
         Some(portrait) => match portrait.why {
             Some(why) => Json(why_json(&why, &text, found.now)).into_response(),
-            None => refuse(StatusCode::NOT_FOUND, "this crawl's policy has no price to explain"),
+            None => refuse(StatusCode::NOT_FOUND, "this crawl's policy cannot explain itself"),
         },
     }
 }

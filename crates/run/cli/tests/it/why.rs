@@ -40,17 +40,19 @@ fn a_crawl_by_price_says_why_and_what_if() {
 }
 
 #[test]
-fn a_crawl_without_a_price_says_so() {
+fn a_crawl_without_a_price_explains_its_rule_but_no_other_budget() {
     let living = Living::serve(2, 3);
     let mut settings = String::from("policy = \"bfs\"\n");
     settings.push_str(&living.folder.read("crawl.toml"));
     living.folder.put("bfs.toml", settings.as_bytes());
     let crawl = "crawl seeds --dir crawl --config bfs.toml --budget 40/s --for 1s";
     living.folder.run(crawl).ok();
-    for command in ["why http://a.test/ --dir crawl", "what-if --budget 2x --dir crawl"] {
-        let refused = living.folder.run(command);
-        assert!(refused.code == 1 && refused.err.contains("has no price"), "{}", refused.err);
-    }
+    let refused = living.folder.run("what-if --budget 2x --dir crawl");
+    assert!(refused.code == 1 && refused.err.contains("has no price"), "{}", refused.err);
+    let seeds = living.folder.read("seeds");
+    let seed = seeds.lines().next().expect("a seed");
+    let told = living.folder.run(&format!("why {seed} --dir crawl")).ok();
+    assert!(told.contains("Rule: ") && told.contains("when its turn comes"), "{told}");
     let nothing = living.folder.run("why http://a.test/ --dir nowhere");
     assert!(nothing.code == 1 && nothing.err.contains("holds no crawl"), "{}", nothing.err);
 }
