@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
 use tidewatch_partition::work::Job;
-use tidewatch_partition::{Config, CrawlError, Ended, Next, Partition, Partitions, Stop};
+use tidewatch_partition::{CrawlError, Ended, Next, Partition, Partitions, Stop};
 use tidewatch_web::{Habits, LoggedRequest};
 use tokio::runtime::Runtime;
 
@@ -18,12 +18,13 @@ use crate::{HOSTS, PAGES, START, TOOK, answer, config, seconds, url};
 const COUNT: u32 = 3;
 
 fn open(dir: &Path, at: Time) -> Partitions {
-    open_with(dir, &config(), at)
+    let at = START + at.as_micros().cast_signed();
+    Partitions::open(dir, &config(), Some(COUNT), at).unwrap()
 }
 
-fn open_with(dir: &Path, config: &Config, at: Time) -> Partitions {
-    let at = START + at.as_micros().cast_signed();
-    Partitions::open(dir, config, Some(COUNT), at).unwrap()
+/// Adds the seed at the beginning of the crawl's own time, which is not today's.
+fn seed(all: &mut Partitions) {
+    all.owner_mut(&url(0, 0)).seed(&url(0, 0), Time::ZERO).unwrap();
 }
 
 /// Runs all partitions on one clock, each with its own jobs.
@@ -83,7 +84,7 @@ fn every_page() -> BTreeSet<String> {
 fn links_reach_the_partition_that_owns_their_host() {
     let dir = tempfile::tempdir().unwrap();
     let mut all = open(dir.path(), Time::ZERO);
-    all.seed(&url(0, 0)).unwrap();
+    seed(&mut all);
     run(&mut all, Time::ZERO, seconds(200));
     assert_eq!(held(all.parts()), every_page());
     let pages: Vec<u32> = all.parts().iter().map(|part| part.store().pages()).collect();
@@ -106,16 +107,14 @@ fn links_reach_the_partition_that_owns_their_host() {
 #[test]
 fn partitions_that_are_killed_go_on_and_lose_no_link() {
     let dir = tempfile::tempdir().unwrap();
-    // Fetches every page once, so that the budget goes to pages that are still to be found.
-    let once = Config { policy: "bfs".into(), ..config() };
-    let mut all = open_with(dir.path(), &once, Time::ZERO);
-    all.seed(&url(0, 0)).unwrap();
+    let mut all = open(dir.path(), Time::ZERO);
+    seed(&mut all);
     all.parts_mut().iter_mut().for_each(|part| part.sync().unwrap());
     for part in 0..20 {
         run(&mut all, seconds(20 * part), seconds(20 * (part + 1)));
         // Whatever was not committed is gone, and parcels under way with it.
         drop(all);
-        all = open_with(dir.path(), &once, seconds(20 * (part + 1)));
+        all = open(dir.path(), seconds(20 * (part + 1)));
     }
     assert_eq!(held(all.parts()), every_page());
 }
