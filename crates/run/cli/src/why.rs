@@ -72,7 +72,7 @@ fn no_price(crawl: &Partition) -> anyhow::Error {
 
 pub(crate) fn why(args: &WhyArgs) -> Result<()> {
     let url = CanonicalUrl::parse(&args.url)?;
-    let crawl = tidewatch_service::look(&args.dir)?;
+    let crawl = tidewatch_service::look_at_owner(&args.dir, &url)?;
     let found = crawl.why(&url)?;
     let now = crawl.last();
     let why = found.ok_or_else(|| anyhow!("this crawl does not know {}", url.as_str()))?;
@@ -85,7 +85,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<()> {
 }
 
 pub(crate) fn what_if(args: &WhatIfArgs) -> Result<()> {
-    let crawl = tidewatch_service::look(&args.dir)?;
+    let crawl = tidewatch_service::look(&args.dir, "what-if")?;
     let now = crawl.budget();
     let then = match args.budget {
         Budget::Rate(rate) => rate,

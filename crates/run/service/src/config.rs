@@ -19,6 +19,9 @@ pub struct ServiceConfig {
     pub crawl: Config,
     /// URLs to start from. A crawl that has pages already needs none.
     pub seeds: Vec<CanonicalUrl>,
+    /// Number of partitions of a new crawl, each on a thread of its own; by default one. More than one
+    /// needs a [`PartitionedCrawl`](crate::PartitionedCrawl).
+    pub partitions: Option<u32>,
     /// Keep a search index of the stored copies.
     pub index: bool,
     /// Feed logged views and clicks back to the policy.
@@ -57,6 +60,7 @@ impl ServiceConfig {
             dir: dir.to_owned(),
             crawl: Config::default(),
             seeds: Vec::new(),
+            partitions: None,
             index: true,
             learn_from_clicks: true,
             listen: None,

@@ -3,7 +3,8 @@
 use std::io::{BufRead, ErrorKind};
 use std::path::Path;
 
-use tidewatch_partition::{CrawlError, Partition, Replayed, Status};
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_partition::{CrawlError, Partition, Partitions, Replayed, Status, owner};
 use tidewatch_search::clicks::{Desk, Imported, Log, import};
 use tidewatch_store::{Memory, Store};
 
@@ -11,6 +12,16 @@ use crate::{ServiceError, now_micros, now_s};
 
 /// A crawl's directory has this file.
 const FORMAT: &str = "format";
+/// One with several partitions has this.
+const PARTITIONS: &str = "partitions";
+
+/// Fails unless `dir` holds a crawl in one partition, which `what` needs.
+pub(crate) fn ensure_one(dir: &Path, what: &'static str) -> Result<(), ServiceError> {
+    if count_partitions(dir)? > 1 {
+        return Err(ServiceError::Several { dir: dir.to_owned(), what });
+    }
+    ensure_crawl(dir)
+}
 
 fn ensure_crawl(dir: &Path) -> Result<(), ServiceError> {
     // Opening a store would make one.
@@ -18,28 +29,50 @@ fn ensure_crawl(dir: &Path) -> Result<(), ServiceError> {
     is_crawl.then_some(()).ok_or_else(|| ServiceError::NoCrawl(dir.to_owned()))
 }
 
-/// Opens a crawl as it was when it ended. It must not be running.
-pub fn look(dir: &Path) -> Result<Partition, ServiceError> {
-    ensure_crawl(dir)?;
+/// How many partitions the crawl in `dir` has; one if there is none yet.
+pub fn count_partitions(dir: &Path) -> Result<usize, ServiceError> {
+    Ok(Partitions::dirs(dir).map_err(CrawlError::from)?.len())
+}
+
+/// Opens the partition that owns a URL's host, as it was when the crawl ended.
+pub fn look_at_owner(dir: &Path, url: &CanonicalUrl) -> Result<Partition, ServiceError> {
+    let mut dirs = Partitions::dirs(dir).map_err(CrawlError::from)?;
+    let number = owner(url, dirs.len() as u32) as usize;
+    let dir = dirs.swap_remove(number);
+    ensure_crawl(&dir)?;
+    Ok(Partition::look(&dir, now_micros())?)
+}
+
+/// Opens a crawl as it was when it ended, for the command `what`. It must not be running.
+pub fn look(dir: &Path, what: &'static str) -> Result<Partition, ServiceError> {
+    ensure_one(dir, what)?;
     Ok(Partition::look(dir, now_micros())?)
 }
 
 /// Takes every decision of a crawl again, with the policy of today. An error if one differs.
 pub fn replay(dir: &Path) -> Result<Replayed, ServiceError> {
-    ensure_crawl(dir)?;
-    Ok(Partition::replay(dir, now_micros())?)
+    let mut all = Replayed::default();
+    for dir in Partitions::dirs(dir).map_err(CrawlError::from)? {
+        ensure_crawl(&dir)?;
+        let part = Partition::replay(&dir, now_micros())?;
+        all.inputs += part.inputs;
+        all.decisions += part.decisions;
+    }
+    Ok(all)
 }
 
 /// The tables of a crawl that is not running, for reading.
 pub fn open_store(dir: &Path) -> Result<Store, ServiceError> {
-    ensure_crawl(dir)?;
+    ensure_one(dir, "export")?;
     Ok(Store::read(dir, Memory::default()).map_err(CrawlError::from)?)
 }
 
 /// The figures that a crawl, running or not, wrote last.
 pub fn read_status(dir: &Path) -> Result<Status, ServiceError> {
     Status::read(dir).map_err(|source| match source.kind() {
-        ErrorKind::NotFound if dir.join(FORMAT).exists() => ServiceError::NoFigures(dir.to_owned()),
+        ErrorKind::NotFound if dir.join(FORMAT).exists() || dir.join(PARTITIONS).exists() => {
+            ServiceError::NoFigures(dir.to_owned())
+        }
         ErrorKind::NotFound | ErrorKind::NotADirectory => ServiceError::NoCrawl(dir.to_owned()),
         ErrorKind::InvalidData => ServiceError::DamagedFigures { dir: dir.to_owned(), source },
         _ => ServiceError::Unreadable { path: dir.join("status.json"), source },
@@ -49,7 +82,7 @@ pub fn read_status(dir: &Path) -> Result<Status, ServiceError> {
 /// Adds views and clicks from another search engine's log, which the crawl reads within seconds, or
 /// when it next runs.
 pub fn import_clicks(dir: &Path, log: impl BufRead) -> Result<Imported, ServiceError> {
-    ensure_crawl(dir)?;
+    ensure_one(dir, "clicks import")?;
     let mut own = Log::open(&Desk::log_dir(dir))?;
     Ok(import(log, &mut own, now_s())?)
 }

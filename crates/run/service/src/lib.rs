@@ -39,6 +39,7 @@ mod config;
 mod error;
 mod files;
 mod handle;
+mod partitioned;
 mod search;
 
 use std::net::SocketAddr;
@@ -59,8 +60,11 @@ use tokio::runtime::{self, Runtime};
 use self::clicks::ClickReader;
 pub use self::config::{Listen, ServiceConfig};
 pub use self::error::ServiceError;
-pub use self::files::{import_clicks, look, open_store, read_status, replay};
+pub use self::files::{
+    count_partitions, import_clicks, look, look_at_owner, open_store, read_status, replay,
+};
 pub use self::handle::Handle;
+pub use self::partitioned::PartitionedCrawl;
 use self::search::Search;
 
 /// How long a service that only reads waits for a question.
@@ -74,6 +78,8 @@ pub trait Observer: Watch {
     fn extra(&self) -> Option<Extra> {
         None
     }
+    /// The crawl's figures, twice a second.
+    fn progress(&mut self, _status: &Status) {}
 }
 
 /// Follows nothing.
@@ -106,6 +112,10 @@ struct Wiring {
 impl Service {
     /// Opens a crawl, or starts one where there is none.
     pub fn open(config: &ServiceConfig) -> Result<Service, ServiceError> {
+        if count_partitions(&config.dir)? > 1 || config.partitions.is_some_and(|count| count > 1) {
+            let what = "an index or a server";
+            return Err(ServiceError::Several { dir: config.dir.clone(), what });
+        }
         let (own, runtime) = runtime_of(config)?;
         let mut crawl = Partition::open(&config.dir, config.crawl.clone(), now_micros())?;
         if let Some(pace) = config.pace {
@@ -113,14 +123,7 @@ impl Service {
         }
         let now = Clock::of(&crawl).now();
         config.seeds.iter().try_for_each(|seed| crawl.seed(seed, now))?;
-        let net = {
-            let _inside = runtime.enter();
-            let net = match &config.hosts {
-                Some(hosts) => Net::with_hosts(&config.crawl, hosts.clone())?,
-                None => Net::of(&config.crawl)?,
-            };
-            Arc::new(net.keep_text(if config.index { MOST_TEXT } else { 0 }))
-        };
+        let net = net_of(config, &runtime, if config.index { MOST_TEXT } else { 0 })?;
         Self::assemble(config, crawl, Some(net), own, runtime)
     }
 
@@ -128,7 +131,7 @@ impl Service {
     /// index that is missing is made from the archive.
     pub fn open_to_read(config: &ServiceConfig) -> Result<Service, ServiceError> {
         let (own, runtime) = runtime_of(config)?;
-        let crawl = look(&config.dir)?;
+        let crawl = look(&config.dir, "serve")?;
         Self::assemble(config, crawl, None, own, runtime)
     }
 
@@ -160,13 +163,8 @@ impl Service {
             Server::open(listen.address, asker.clone(), options)
         };
         let server = config.listen.as_ref().map(listen).transpose()?;
-        let flag = Arc::new(AtomicBool::new(false));
-        let stop = Stop {
-            after: config.stop_after,
-            fetches: config.stop_after_fetches,
-            flag: Arc::clone(&flag),
-        };
-        let handle = Handle { asker, stop: flag, searcher };
+        let stop = stop_of(config);
+        let handle = Handle { asker, stop: Arc::clone(&stop.flag), searcher };
         let wiring = Wiring { search, clicks, server, questions };
         Ok(Service { crawl, net, stop, wiring, handle, runtime, _own_runtime: own })
     }
@@ -199,16 +197,7 @@ impl Service {
 
     /// Stops the service as cleanly on SIGINT (Ctrl-C) and SIGTERM as [`Handle::stop`] does.
     pub fn stop_on_signals(&self) {
-        let handle = self.handle();
-        self.runtime.spawn(async move {
-            use tokio::signal::unix::{SignalKind, signal};
-            let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-            tokio::select! {
-                interrupted = tokio::signal::ctrl_c() => if interrupted.is_err() { return },
-                _ = terminate.recv() => {}
-            }
-            handle.stop();
-        });
+        stop_on_signals(&self.runtime, Arc::clone(&self.stop.flag));
     }
 
     /// Runs until told to stop, and says why it ended.
@@ -302,9 +291,11 @@ impl Watch for Both<'_> {
     }
 
     fn tick(&mut self, crawl: &Partition, now: Time) {
+        let status = crawl.status();
         self.observer.tick(crawl, now);
+        self.observer.progress(&status);
         self.wiring.feed(crawl);
-        self.wiring.publish(crawl.status(), true, self.observer.extra());
+        self.wiring.publish(status, true, self.observer.extra());
     }
 
     fn disk(&mut self, is_full: bool) {
@@ -336,6 +327,38 @@ fn runtime_of(
     let runtime = Runtime::new().map_err(ServiceError::Threads)?;
     let handle = runtime.handle().clone();
     Ok((Some(OwnRuntime(Some(runtime))), handle))
+}
+
+/// The way to the network, with `text_bytes` of every document for an index.
+fn net_of(
+    config: &ServiceConfig,
+    runtime: &runtime::Handle,
+    text_bytes: usize,
+) -> Result<Arc<Net>, ServiceError> {
+    let _inside = runtime.enter();
+    let net = match &config.hosts {
+        Some(hosts) => Net::with_hosts(&config.crawl, hosts.clone())?,
+        None => Net::of(&config.crawl)?,
+    };
+    Ok(Arc::new(net.keep_text(text_bytes)))
+}
+
+fn stop_of(config: &ServiceConfig) -> Stop {
+    let (after, fetches) = (config.stop_after, config.stop_after_fetches);
+    Stop { after, fetches, flag: Arc::new(AtomicBool::new(false)) }
+}
+
+/// Sets the flag on SIGINT and SIGTERM.
+fn stop_on_signals(runtime: &runtime::Handle, flag: Arc<AtomicBool>) {
+    runtime.spawn(async move {
+        use tokio::signal::unix::{SignalKind, signal};
+        let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => if interrupted.is_err() { return },
+            _ = terminate.recv() => {}
+        }
+        flag.store(true, Ordering::Relaxed);
+    });
 }
 
 /// Raises the limit of open files as far as the system lets this process: every host may keep a

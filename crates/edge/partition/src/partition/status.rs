@@ -55,7 +55,7 @@ impl Status {
     }
 
     /// The figures of several partitions together. Shares and prices are means, weighted by copies.
-    pub(crate) fn sum(mut parts: Vec<Status>) -> Status {
+    pub fn sum(mut parts: Vec<Status>) -> Status {
         if parts.len() == 1 {
             return parts.remove(0);
         }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use tidewatch_core::{PageId, Time};
+use tidewatch_core::PageId;
 use tidewatch_partition::{Partition, Status, Watch};
 use tidewatch_search::IndexHealth;
 use tidewatch_service::Observer;
@@ -83,8 +83,6 @@ fn line(status: &Status, rate: f64) -> String {
     )
 }
 
-impl Observer for View {}
-
 impl Watch for View {
     fn stored(&mut self, crawl: &Partition, pages: &[PageId]) {
         if !self.print_stored {
@@ -99,24 +97,6 @@ impl Watch for View {
         let _ = output::print(&lines);
     }
 
-    fn tick(&mut self, crawl: &Partition, _: Time) {
-        let status = crawl.status();
-        if let Some(bar) = self.bar.clone() {
-            let rate = self.rate(&status);
-            bar.set_message(line(&status, rate));
-            bar.tick();
-        } else if self.last_line.elapsed() >= LINE_EVERY {
-            self.last_line = Instant::now();
-            let rate = self.rate(&status);
-            let figures = [
-                ("fetches", status.tally.all_fetches().into()),
-                ("fetches_per_s", rate.into()),
-                ("status", serde_json::to_value(&status).unwrap_or_default()),
-            ];
-            self.log.say("progress", &line(&status, rate), &figures);
-        }
-    }
-
     fn disk(&mut self, is_full: bool) {
         let (event, message) = if is_full {
             let pauses = "the disk is full: the crawl pauses until there is space";
@@ -125,5 +105,24 @@ impl Watch for View {
             ("disk-free", "the disk has space again: the crawl resumes")
         };
         self.log.say(event, &format!("tidewatch: {message}"), &[]);
+    }
+}
+
+impl Observer for View {
+    fn progress(&mut self, status: &Status) {
+        if let Some(bar) = self.bar.clone() {
+            let rate = self.rate(status);
+            bar.set_message(line(status, rate));
+            bar.tick();
+        } else if self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            let rate = self.rate(status);
+            let figures = [
+                ("fetches", status.tally.all_fetches().into()),
+                ("fetches_per_s", rate.into()),
+                ("status", serde_json::to_value(status).unwrap_or_default()),
+            ];
+            self.log.say("progress", &line(status, rate), &figures);
+        }
     }
 }

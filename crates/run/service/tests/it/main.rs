@@ -1,21 +1,28 @@
 //! A service against the living web on loopback.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{Rate, Span};
+use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_fetch::Hosts;
-use tidewatch_partition::{CrawlError, Ended};
-use tidewatch_service::{Handle, Listen, Service, ServiceConfig, ServiceError};
+use tidewatch_partition::{CrawlError, Ended, Partition, Status, Watch};
+use tidewatch_service::{
+    Handle, Listen, Observer, PartitionedCrawl, Service, ServiceConfig, ServiceError,
+};
 use tidewatch_testing::living;
 use tidewatch_web::{Habits, Server};
 use tokio::runtime::Runtime;
 
 /// A busy machine needs this long to fetch and index a small web.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Pages of the small web, most of which three partitions have to find.
+const ENOUGH: u64 = 30;
 
 fn web(runtime: &Runtime) -> Server {
     living::serve(runtime, &living::web(4, 40), 1, Habits::faultless())
@@ -157,4 +164,57 @@ fn what_cannot_start_is_said_in_a_sentence() {
     assert!(matches!(none, ServiceError::NoCrawl(_)), "{none}");
     let none = Service::open_to_read(&ServiceConfig::new(&nothing)).err().unwrap();
     assert!(matches!(none, ServiceError::NoCrawl(_)) && !nothing.exists(), "{none}");
+}
+
+/// Collects the URLs of stored pages, and stops the crawl when there are enough.
+#[derive(Default)]
+struct Stored {
+    urls: HashSet<String>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Watch for Stored {
+    fn stored(&mut self, partition: &Partition, pages: &[PageId]) {
+        self.urls.extend(pages.iter().map(|&page| partition.address(page).unwrap().into_string()));
+    }
+}
+
+impl Observer for Stored {
+    fn progress(&mut self, status: &Status) {
+        self.stop.store(status.tally.held >= ENOUGH, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn several_partitions_crawl_together_and_refuse_what_they_cannot_do() {
+    let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
+    let web = web(&runtime);
+    let several = ServiceConfig {
+        partitions: Some(3),
+        stop_after: Some(PATIENCE),
+        ..config(dir.path(), &web)
+    };
+    let mut crawl = PartitionedCrawl::open(&several).unwrap();
+    let mut stored = Stored { stop: crawl.stop_flag(), ..Stored::default() };
+    assert_eq!(crawl.run(&mut stored).unwrap(), Ended::Told, "{} stored", stored.urls.len());
+    let held = crawl.status().tally.held;
+    assert_eq!(stored.urls.len() as u64, held, "every page held was told to be stored");
+    drop(crawl);
+    assert_eq!(tidewatch_service::read_status(dir.path()).unwrap().tally.held, held);
+    assert!(tidewatch_service::replay(dir.path()).unwrap().decisions >= ENOUGH);
+    let url = CanonicalUrl::parse(stored.urls.iter().next().unwrap()).unwrap();
+    let owner = tidewatch_service::look_at_owner(dir.path(), &url).unwrap();
+    assert!(owner.why(&url).unwrap().is_some());
+    drop(owner);
+    let refused = [
+        Service::open(&config(dir.path(), &web)).err(),
+        Service::open_to_read(&ServiceConfig::new(dir.path())).err(),
+        tidewatch_service::look(dir.path(), "what-if").err(),
+        tidewatch_service::open_store(dir.path()).err(),
+    ];
+    for error in refused {
+        assert!(matches!(error, Some(ServiceError::Several { .. })), "{error:?}");
+    }
+    let other = PartitionedCrawl::open(&ServiceConfig { partitions: Some(2), ..several }).err();
+    assert!(other.unwrap().to_string().contains("--partitions 3"));
 }
