@@ -1,6 +1,6 @@
 //! Feeds.
 
-use super::{Parsed, Parser, Source, Wanted, has};
+use super::{Parsed, Parser, Source, Wanted, has, head};
 use crate::Refused;
 use crate::feed::Feed;
 
@@ -17,6 +17,11 @@ pub(super) const PARSER: Parser = Parser {
 };
 
 fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Result<Parsed, Refused> {
+    let is_json = source.bytes.trim_ascii_start().starts_with(b"{");
+    // Most JSON is no feed, and only its version tells one.
+    if is_json && source.kind.is_none() && !(PARSER.looks_like)(&head(source.bytes)) {
+        return Err(Refused::NoRoot);
+    }
     let feed = Some(Feed::parse(source.bytes, source.label())?);
     Ok(Parsed { feed, robots: source.robots(wanted.agent), ..Parsed::default() })
 }
