@@ -1,22 +1,35 @@
-//! Who may fetch what: robots.txt, `X-Robots-Tag` and meta robots.
+//! Reads robots.txt, `X-Robots-Tag` and meta robots, by RFC 9309 and, where that leaves room, as
+//! Google documents its own reading.
 //!
-//! [`Robots`] is one host's robots.txt as one crawler reads it: by RFC 9309, and
-//! where that leaves room, as Google documents its own reading. The text goes
-//! through `lines` (what a line says), then the groups that name the crawler are
-//! merged here, then each rule's path becomes a [`pattern::Pattern`]. Only what
-//! concerns the one crawler is kept, so a cached [`Robots`] is small.
+//! ```
+//! use tidewatch_robots::Robots;
 //!
-//! How a URL is decided: among the rules that match its path and query, the one
-//! with the longest pattern wins, and `Allow` wins a tie. A group that names the
-//! crawler replaces the group for everybody (`*`) altogether.
+//! let text = b"User-agent: *\nDisallow: /private\nCrawl-delay: 2\n";
+//! let robots = Robots::of_response(200, text, "ExampleBot");
+//! assert!(robots.allows("/public?page=2"));
+//! let verdict = robots.decide("/private/x");
+//! assert!(!verdict.allowed);
+//! assert_eq!(verdict.decided_by.unwrap().number, 2);
+//! ```
 //!
-//! Where we are stricter than Google: a `Disallow` is compared as written and also
-//! with its percent-encoding normalised as RFC 9309 §2.2.2 asks, because the URLs
-//! of this crawler are normalised too; an `Allow` as written only. We do not take
-//! `Allow: /a/index.html` for a permission to fetch `/a/`.
+//! [`Robots`] is one host's robots.txt as one crawler reads it. Only the rules for that crawler are
+//! kept, so a cached [`Robots`] is small.
 //!
-//! Bounded: [`MAX_BYTES`] are looked at, [`lines::MAX_LINE_BYTES`] of each line,
-//! and deciding takes time linear in rules and path.
+//! # How a URL is decided
+//!
+//! A group that names the crawler replaces the group for everybody (`*`); groups that name the same
+//! crawler are merged. Among the rules that match path and query, the one with the longest pattern
+//! wins, and `Allow` wins a tie.
+//!
+//! Rules and URLs are compared in one normal form (RFC 9309 §2.2.2): `Disallow: /*[` matches
+//! `/a%5B0%5D`. In one point this is stricter than Google: percent-encoded letters, digits and
+//! `-._~` of a `Disallow` match both as written and decoded, because crawlers request decoded URLs;
+//! those of an `Allow` match as written only. `Allow: /a/index.html` does not allow `/a/`.
+//!
+//! # Limits
+//!
+//! The first [`MAX_BYTES`] are read, up to the last whole line; deciding takes time linear in rules
+//! and path. No input panics.
 
 #![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -33,7 +46,8 @@ use self::{
     pattern::Pattern,
 };
 
-/// Bytes of a robots.txt that are read; RFC 9309 §2.5 asks for at least this.
+/// Bytes of a robots.txt that are read; RFC 9309 §2.5 asks for at least this. Of a file with as many
+/// or more, a last line that does not end is left out.
 pub const MAX_BYTES: usize = 500 * 1024;
 
 /// Sitemaps remembered of one robots.txt.
@@ -84,9 +98,11 @@ impl Robots {
     /// A version ("Tidewatch/1.0") is left out of account.
     pub fn parse(bytes: &[u8], agent: &str) -> Self {
         let text = lines::decode(&bytes[..bytes.len().min(MAX_BYTES)]);
+        // Whoever fetched a longer file may have cut it there.
+        let text = if bytes.len() >= MAX_BYTES { lines::whole(&text) } else { &text };
         let agent = agent.split('/').next().unwrap_or_default();
         let mut reading = Reading::default();
-        for (number, field) in Lines::new(&text) {
+        for (number, field) in Lines::new(text) {
             reading.take(number, &field, agent);
         }
         reading.finish()
@@ -113,14 +129,15 @@ impl Robots {
         Self { denies_all: true, ..Self::absent() }
     }
 
-    /// Decides a URL by its path and query as a request line carries them
-    /// (`CanonicalUrl::path_and_query`). `/robots.txt` itself is always allowed.
+    /// Decides a URL by its path and query, as a request line carries them. `/robots.txt` itself
+    /// is always allowed.
     pub fn decide(&self, target: &str) -> Verdict<'_> {
         let target = if target.is_empty() { "/" } else { target };
         if self.denies_all || target == "/robots.txt" {
             return Verdict { allowed: !self.denies_all, decided_by: None };
         }
-        let matching = self.rules.iter().filter(|rule| rule.pattern.matches(target));
+        let target = pattern::normal(target);
+        let matching = self.rules.iter().filter(|rule| rule.pattern.matches(&target));
         let best = matching.max_by_key(|rule| (rule.pattern.len(), rule.allows));
         Verdict {
             allowed: best.is_none_or(|rule| rule.allows),
@@ -153,8 +170,8 @@ impl Robots {
     }
 }
 
-/// The path and query of a URL as written, without normalising it: what Google's
-/// matcher compares. For URLs that people type; a crawler has canonical ones.
+/// The path and query of a URL as written, without normalising it. For URLs that people type; a
+/// crawler has canonical ones.
 pub fn target_of(url: &str) -> String {
     let url = url.split('#').next().unwrap_or_default();
     let after_scheme = match url.find("://") {
@@ -184,8 +201,8 @@ impl Scope {
         }
         let mut push = |pattern| self.rules.push(Rule { allows, line, pattern });
         let as_written = Pattern::new(path);
-        if !allows && let Some(normal) = as_written.normalized() {
-            push(normal);
+        if !allows && let Some(decoded) = as_written.decoded() {
+            push(decoded);
         }
         push(as_written);
     }

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::pattern::push_triplet;
+
 /// Bytes of one line that are looked at: eight times the longest URL of an old
 /// browser less one for an end mark, which is what Google's parser takes.
 pub(super) const MAX_LINE_BYTES: usize = 8 * 2083 - 1;
@@ -57,14 +59,32 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// The text of a file in UTF-8, or in UTF-16 if a byte order mark says so.
+/// The text of a file in UTF-8, or in UTF-16 if a byte order mark says so. Bytes that are no UTF-8
+/// are percent-encoded, as they would be in a URL.
 pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     match bytes {
-        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => utf8(rest),
         [0xFF, 0xFE, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)),
         [0xFE, 0xFF, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)),
-        _ => String::from_utf8_lossy(bytes),
+        _ => utf8(bytes),
     }
+}
+
+fn utf8(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|&byte| push_triplet(&mut text, byte));
+    }
+    Cow::Owned(text)
+}
+
+/// The text without its last line if that does not end.
+pub(super) fn whole(text: &str) -> &str {
+    &text[..text.rfind(['\n', '\r']).map_or(0, |at| at + 1)]
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {

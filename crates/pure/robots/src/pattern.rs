@@ -5,38 +5,33 @@
 //! so if any placement matches, this one does; nothing is tried twice, and time
 //! is linear in pattern and path.
 
+use std::borrow::Cow;
+
 /// A rule's path, ready to compare.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pattern {
+    /// In normal form, but for `*` (anything) and a final `$` (the end).
     text: String,
 }
 
 impl Pattern {
-    /// In the spelling of a request line: bytes outside ASCII percent-encoded, hex digits
-    /// in capitals (RFC 9309 §2.2.2).
     pub(super) fn new(path: &str) -> Self {
+        let (path, end) = path.strip_suffix('$').map_or((path, ""), |path| (path, "$"));
+        let pieces: Vec<Cow<'_, str>> = path.split('*').map(normal).collect();
         let mut text = String::with_capacity(path.len());
-        let bytes = path.as_bytes();
-        let mut at = 0;
-        while at < bytes.len() {
-            if let Some(byte) = triplet(&bytes[at..]) {
-                push_triplet(&mut text, byte);
-                at += 3;
-                continue;
-            }
-            if bytes[at].is_ascii() {
-                text.push(char::from(bytes[at]));
+        for byte in (pieces.join("*") + end).bytes() {
+            if byte.is_ascii() {
+                text.push(char::from(byte));
             } else {
-                push_triplet(&mut text, bytes[at]);
+                push_triplet(&mut text, byte);
             }
-            at += 1;
         }
         Self { text }
     }
 
     /// The same with percent-encoded letters, digits and `-._~` decoded, as in canonical
     /// URLs; `None` if there are none.
-    pub(super) fn normalized(&self) -> Option<Self> {
+    pub(super) fn decoded(&self) -> Option<Self> {
         let bytes = self.text.as_bytes();
         let mut text = String::with_capacity(bytes.len());
         let mut at = 0;
@@ -64,7 +59,7 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether a path and query begin with this pattern.
+    /// Whether a path and query in normal form begin with this pattern.
     pub(super) fn matches(&self, target: &str) -> bool {
         let (text, to_end) = match self.text.strip_suffix('$') {
             Some(text) => (text, true),
@@ -87,6 +82,40 @@ impl Pattern {
     }
 }
 
+/// The normal form in which rules and URLs are compared (RFC 9309 §2.2.2): percent-encoded is what no
+/// URL may hold as it is (blanks, `[ ] { } | " < > \ ^` and the like), `*` and `$`, which mean
+/// something in rules, and `'`, which browsers encode in queries. Hex digits are capitals. Letters
+/// outside ASCII are left alone: those of rules are encoded, and a URL that holds some is none.
+pub(super) fn normal(path: &str) -> Cow<'_, str> {
+    let bytes = path.as_bytes();
+    if bytes.iter().all(|&byte| is_kept(byte)) {
+        return Cow::Borrowed(path);
+    }
+    let mut text = String::with_capacity(path.len() + 16);
+    let mut at = 0;
+    while at < bytes.len() {
+        if let Some(byte) = triplet(&bytes[at..]) {
+            push_triplet(&mut text, byte);
+            at += 3;
+            continue;
+        }
+        let Some(next) = path[at..].chars().next() else { break };
+        match u8::try_from(next) {
+            Ok(byte) if byte.is_ascii() && !is_kept(byte) && byte != b'%' => {
+                push_triplet(&mut text, byte);
+            }
+            _ => text.push(next),
+        }
+        at += next.len_utf8();
+    }
+    Cow::Owned(text)
+}
+
+/// Unreserved bytes, and reserved ones that canonical URLs leave as they are.
+fn is_kept(byte: u8) -> bool {
+    is_unreserved(byte) || b"/?&=+,;:@!()#".contains(&byte)
+}
+
 fn triplet(bytes: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = bytes else {
         return None;
@@ -95,7 +124,7 @@ fn triplet(bytes: &[u8]) -> Option<u8> {
     u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()
 }
 
-fn push_triplet(text: &mut String, byte: u8) {
+pub(super) fn push_triplet(text: &mut String, byte: u8) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     text.push('%');
     text.push(char::from(HEX[usize::from(byte >> 4)]));
@@ -130,7 +159,8 @@ mod tests {
             ("/%zz", "/%zz", true),
         ];
         for (pattern, target, want) in cases {
-            assert_eq!(Pattern::new(pattern).matches(target), want, "{pattern} on {target}");
+            let is_match = Pattern::new(pattern).matches(&normal(target));
+            assert_eq!(is_match, want, "{pattern} on {target}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use tidewatch_core::url::CanonicalUrl;
 use tidewatch_robots::{MAX_BYTES, Robots, target_of};
 
 use crate::{listed, output};
@@ -38,7 +39,9 @@ struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     fn of(url: &'a str, robots: &Robots) -> Self {
-        let target = target_of(url);
+        // A crawl asks for canonical URLs, and for no others.
+        let canonical = CanonicalUrl::parse(url).map(|url| url.path_and_query().to_owned());
+        let target = canonical.unwrap_or_else(|_| target_of(url));
         let verdict = robots.decide(&target);
         let rule = verdict.decided_by.map(|line| {
             let name = if line.allows { "Allow" } else { "Disallow" };

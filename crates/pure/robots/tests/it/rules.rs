@@ -32,6 +32,68 @@ fn a_disallow_holds_for_the_canonical_spelling_too() {
     assert!(robots.allows("/private//"));
 }
 
+/// Both sides are compared in one normal form: a rule's spelling on the left, URLs that it
+/// forbids on the right, canonical (as a crawler has them) and raw (as people type them).
+const ONE_FORM: [(&[u8], &[&str]); 16] = [
+    (b"/*[", &["/a%5B0%5D", "/a?b[0]=1", "/a?b%5b0%5d"]),
+    (b"/*]", &["/a%5D", "/a]"]),
+    (b"/*|", &["/a%7Cb", "/a|b"]),
+    (b"/*{", &["/%7Bid}", "/{id}"]),
+    (b"/*}", &["/%7Bid%7D"]),
+    (b"/*\"", &["/%22a%22"]),
+    (b"/*<", &["/a%3Cb"]),
+    (b"/*>", &["/a%3Eb"]),
+    (b"/a b", &["/a%20b", "/a b"]),
+    (b"/*^", &["/a%5E"]),
+    (b"/*`", &["/a%60"]),
+    (b"/*'", &["/a'b", "/?q=%27"]),
+    (b"/caf\xe9", &["/caf%E9", "/caf%e9s"]),
+    (b"/caf\xc3\xa9", &["/caf%C3%A9", "/caf%c3%a9s"]),
+    (b"/file-with-a-%2A.html", &["/file-with-a-*.html", "/file-with-a-%2A.html"]),
+    (b"/foo-%24", &["/foo-$", "/foo-%24"]),
+];
+
+#[test]
+fn both_sides_are_compared_in_one_normal_form() {
+    for (path, targets) in ONE_FORM {
+        let text = [b"user-agent: *\ndisallow: ", path, b"\n"].concat();
+        let robots = Robots::parse(&text, "x");
+        for target in targets {
+            assert!(!robots.allows(target), "{} on {target}", String::from_utf8_lossy(path));
+        }
+        let text = [b"user-agent: *\ndisallow: /\nallow: ", path, b"\n"].concat();
+        let robots = Robots::parse(&text, "x");
+        for target in targets {
+            assert!(robots.allows(target), "{} on {target}", String::from_utf8_lossy(path));
+        }
+        assert!(!robots.allows("/other"));
+    }
+}
+
+#[test]
+fn a_star_in_a_url_is_no_wildcard() {
+    let robots = Robots::parse(b"user-agent: *\ndisallow: /a%2Ab\n", "x");
+    assert!(robots.allows("/axb") && !robots.allows("/a*b"));
+    let robots = Robots::parse(b"user-agent: *\ndisallow: /a$b\n", "x");
+    assert!(!robots.allows("/a$b") && robots.allows("/a"));
+}
+
+#[test]
+fn a_file_that_is_too_long_is_cut_between_lines() {
+    for end in ["\n", "\r"] {
+        let rule = format!("disallow: /private/only{end}");
+        // The limit falls behind the first slash of the rule.
+        let head = format!("user-agent: *{end}disallow: /first{end}#");
+        let filler = "x".repeat(MAX_BYTES - head.len() - end.len() - "disallow: /".len());
+        let text = [&head, &filler, end, &rule].concat();
+        // Whole, and as a fetcher with the same limit hands it over.
+        for bytes in [text.as_bytes(), &text.as_bytes()[..MAX_BYTES]] {
+            let robots = Robots::parse(bytes, "x");
+            assert!(!robots.allows("/first") && robots.allows("/public"), "{end:?}");
+        }
+    }
+}
+
 #[test]
 fn servers_in_trouble_forbid_and_absent_files_allow() {
     let all = b"user-agent: *\ndisallow: /\n";
