@@ -8,7 +8,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::date::warc_date;
+use tidewatch_core::calendar::warc_date;
+
 use crate::files::{Lengths, Manifest, index_path, path_of, sync_dir};
 use crate::grow::Growing;
 use crate::gzip::push_member;

@@ -28,7 +28,6 @@
 mod archive;
 mod base32;
 mod check;
-mod date;
 mod error;
 mod files;
 mod findings;
@@ -43,7 +42,6 @@ mod walk;
 pub use self::archive::{Archive, Location};
 pub use self::base32::base32;
 pub use self::check::{Verdict, check, check_archive, is_readable, verify};
-pub use self::date::warc_date;
 pub use self::error::ArchiveError;
 pub use self::files::path_of;
 pub use self::findings::{Damage, Findings};

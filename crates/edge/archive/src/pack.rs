@@ -4,10 +4,10 @@ use std::fmt;
 use std::net::IpAddr;
 
 use sha1::{Digest as _, Sha1};
+use tidewatch_core::calendar::{cdx_date, warc_date};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::base32;
-use crate::date::{cdx_date, warc_date};
 use crate::gzip::push_member;
 use crate::index::{Line, REVISIT_TYPE};
 

@@ -1,7 +1,6 @@
 //! A crawl's own time, which starts at zero and may run faster than ours.
 
-use tidewatch_archive::warc_date;
-use tidewatch_core::{Rate, Time};
+use tidewatch_core::{Rate, Time, calendar};
 
 /// Where the crawl's time zero lies in Unix time, and how fast its time runs.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +16,8 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// A crawl that began at `epoch` and is opened at `unix_micros`.
     pub(crate) fn new(epoch: i64, pace: f64, unix_micros: i64) -> Timeline {
-        let year = warc_date(unix_micros)[..4].parse().unwrap_or(u16::MAX);
+        let days = unix_micros.div_euclid(1_000_000 * calendar::DAY_S);
+        let year = u16::try_from(calendar::date(days).0).unwrap_or(u16::MAX);
         Timeline { epoch, pace, year }
     }
 

@@ -4,6 +4,7 @@
 
 #![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod calendar;
 pub mod ids;
 pub mod observation;
 pub mod reason;

@@ -4,8 +4,7 @@
 //! `2024-05-01`), RFC 822 with its successors and common slips, RFC 850 and the C
 //! library's `asctime`. A time without a zone is taken for UTC.
 
-/// Seconds of a day.
-const DAY_S: i64 = 86_400;
+use tidewatch_core::calendar::{self, DAY_S, days};
 
 /// Longest text that can be a date.
 const MAX_BYTES: usize = 64;
@@ -119,12 +118,8 @@ fn dashed(word: &str) -> Vec<&str> {
 }
 
 fn month(word: &str) -> Option<i64> {
-    const MONTHS: [&str; 12] =
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let is_word = word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'.');
-    let start = word.get(..3).filter(|_| is_word)?;
-    let mut numbered = (1..).zip(MONTHS);
-    numbered.find(|(_, name)| name.eq_ignore_ascii_case(start)).map(|(number, _)| number)
+    calendar::month(word.get(..3).filter(|_| is_word)?)
 }
 
 /// Two digits are of this half century or the last (RFC 2822 §4.3).
@@ -135,21 +130,6 @@ fn year(word: &str) -> Option<i64> {
         (4, year) => Some(year),
         _ => None,
     }
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar; `None` if there is no such date.
-fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let lengths = [31, if is_leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let length = *lengths.get(usize::try_from(month - 1).ok()?)?;
-    if !(1..=length).contains(&day) {
-        return None;
-    }
-    let before: i64 = lengths[..month as usize - 1].iter().sum();
-    let past = year - 1;
-    let leaps = past / 4 - past / 100 + past / 400;
-    // 719,162 days lie between 0001-01-01 and 1970-01-01.
-    Some(past * 365 + leaps + before + day - 1 - 719_162)
 }
 
 #[cfg(test)]

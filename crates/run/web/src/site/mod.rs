@@ -130,7 +130,7 @@ impl Site {
     }
 
     fn dated(&self, mut reply: Reply, now: Time) -> Reply {
-        reply.header("date", self.date(now).http().to_string());
+        reply.header("date", self.date(now).http());
         reply
     }
 

@@ -58,7 +58,7 @@ impl Site {
         let body = if is_same { String::new() } else { self.html(page, state, now) };
         let mut reply = Reply::html(Served::Page(page), body);
         reply.header("etag", etag);
-        reply.header("last-modified", modified.http().to_string());
+        reply.header("last-modified", modified.http());
         if is_same { reply.not_modified() } else { reply }
     }
 

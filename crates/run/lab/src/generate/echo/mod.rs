@@ -45,7 +45,7 @@ pub(super) use clicks::readers_rhythm;
 pub use config::EchoConfig;
 
 use rayon::prelude::*;
-use tidewatch_core::Time;
+use tidewatch_core::{Time, calendar};
 use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_trace::{Count, Host, Link, Page, Trace};
 
@@ -187,7 +187,7 @@ fn pages(
 
 fn page(seed: u64, site: &Site, index: usize, birth: &Birth, number: u32) -> Page {
     let mut draws = Draws::keyed(seed, URL, publish::key(site, index));
-    let (year, month, day) = words::date(START_DAY + (birth.at / 86_400.0).floor() as i64);
+    let (year, month, day) = calendar::date(START_DAY + (birth.at / 86_400.0).floor() as i64);
     let category = site.categories[usize::from(birth.category)].name;
     let topic = words::topic(category, u64::from(birth.topic));
     let [one, two] = words::fillers(&mut draws);

@@ -1,4 +1,4 @@
-//! Invented words and dates, so that URLs look like those of real sites.
+//! Invented words, so that URLs look like those of real sites.
 //!
 //! The path of a URL names the category; its slug begins with the word of the page's topic, followed
 //! by two random words. Topics are shared by all hosts and differ in popularity, so a predictor can
@@ -66,33 +66,9 @@ fn invent(number: u64) -> String {
     word
 }
 
-/// Year, month and day of the proleptic Gregorian calendar, `days` after 1970-01-01.
-///
-/// Counts in eras of 400 years that begin on 1 March, so that the leap day is the last of a year.
-pub(super) fn date(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_agree_with_the_calendar() {
-        assert_eq!(date(0), (1970, 1, 1));
-        assert_eq!(date(-1), (1969, 12, 31));
-        assert_eq!(date(11_016), (2000, 2, 29));
-        assert_eq!(date(15_740), (2013, 2, 4));
-    }
 
     #[test]
     fn words_are_lower_case_letters_and_topics_keep_theirs() {
