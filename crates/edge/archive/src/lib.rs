@@ -1,4 +1,4 @@
-//! What was fetched, kept for good: WARC files and their index.
+//! Writes and reads WARC/1.1 files with CDXJ indexes, and keeps what is good when a file is damaged.
 //!
 //! # The life of a response
 //!
@@ -48,3 +48,8 @@ pub use self::findings::{Damage, Findings};
 pub use self::pack::{Digest, Exchange, Packed, Revisit, digest};
 pub use self::read::{Record, Records, read_at};
 pub use self::walk::{Piece, Walk};
+
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
