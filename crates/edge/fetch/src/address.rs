@@ -1,19 +1,17 @@
 //! Which addresses may a crawler connect to?
 //!
-//! Only those of the public internet, unless configuration says otherwise. Whatever
-//! a name, a redirect or an odd spelling of a number leads to, it ends as an
-//! [`IpAddr`] here, where the socket connects, so no spelling gets around it.
+//! Public ones only, unless configured otherwise. Names, redirects and odd spellings of
+//! numbers all end as an [`IpAddr`], checked where the socket connects: none gets around it.
 //!
-//! Refused are the special blocks of IANA's registries (RFC 6890 and its updates),
-//! addresses that carry another one inside (mapped, compatible, NAT64, 6to4, Teredo:
-//! a gateway may deliver them anywhere), and the public address at which a cloud
-//! serves its machines' secrets.
+//! Refused: the special blocks of IANA's registries (RFC 6890 and its updates), addresses
+//! that embed another one (mapped, compatible, NAT64, 6to4, Teredo: a gateway may deliver
+//! them anywhere), and the public address of a cloud's metadata service.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
 
-/// Why an address is not a public one.
+/// Why an address is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Special {
@@ -23,24 +21,24 @@ pub enum Special {
     Loopback,
     /// A private network: RFC 1918, fc00::/7, fec0::/10.
     Private,
-    /// Behind a carrier's translator: 100.64.0.0/10.
+    /// Carrier-grade NAT: 100.64.0.0/10.
     SharedNat,
-    /// This link, clouds' metadata among it: 169.254.0.0/16, fe80::/10.
+    /// Link-local, including cloud metadata: 169.254.0.0/16, fe80::/10.
     LinkLocal,
-    /// A public address that a cloud answers itself.
+    /// A public address of a cloud's metadata service.
     Metadata,
-    /// Many hosts: 224.0.0.0/4, ff00::/8.
+    /// Multicast: 224.0.0.0/4, ff00::/8.
     Multicast,
     /// Examples: 192.0.2.0/24 and the like.
     Documentation,
-    /// Carries an IPv4 address inside: mapped, NAT64, 6to4, Teredo.
+    /// Embeds an IPv4 address: mapped, NAT64, 6to4, Teredo.
     Translated,
-    /// Set aside for something else.
+    /// Reserved for other uses.
     Reserved,
 }
 
 impl Special {
-    /// A short name to count by.
+    /// Its name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unspecified => "unspecified",
@@ -57,7 +55,7 @@ impl Special {
     }
 }
 
-/// What makes an address special; `None` if it is a public one.
+/// Why an address is special; `None` if it is public.
 pub fn special(address: IpAddr) -> Option<Special> {
     match address {
         IpAddr::V4(v4) => special_v4(v4),
@@ -115,13 +113,13 @@ pub struct Block {
 }
 
 impl Block {
-    /// The block with that many leading bits in common; `None` if there are not as many.
+    /// The block of `prefix` leading bits; `None` if the address has fewer.
     pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
         let most = if address.is_ipv4() { 32 } else { 128 };
         (prefix <= most).then_some(Self { address, prefix })
     }
 
-    /// Whether an address lies in it.
+    /// Whether `address` is in the block.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -150,12 +148,12 @@ impl std::str::FromStr for Block {
     }
 }
 
-/// Which addresses may be connected to beyond the public ones.
+/// Non-public addresses that the crawler may connect to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
-    /// All of them, whatever they are.
+    /// Allow every address.
     pub allow_all: bool,
-    /// These blocks.
+    /// Allow these blocks.
     pub allowed: Vec<Block>,
 }
 

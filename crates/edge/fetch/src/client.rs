@@ -1,7 +1,7 @@
-//! Fetching: exchanges one after the other, as redirects lead.
+//! Makes a fetch: one exchange per redirect hop.
 //!
-//! An exchange sends a request ([`send`]) over a connection that was kept ([`idle`]) or a new one,
-//! and reads the answer ([`receive`]).
+//! An exchange sends a request ([`send`]) over an idle connection ([`idle`]) or a new one, and
+//! reads the response ([`receive`]).
 
 mod idle;
 mod receive;
@@ -22,17 +22,17 @@ use crate::{
 
 use self::{idle::Idle, send::request_head};
 
-/// Bytes of a replayed answer that are on their way at a time.
+/// Buffer for replayed responses, bytes.
 const REPLAY_BUFFER: usize = 16 * 1024;
 
 /// How a fetcher behaves.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What it calls itself; see [`user_agent`].
+    /// Its `User-Agent`; see [`user_agent`].
     pub user_agent: String,
-    /// Which addresses it may connect to beyond the public ones.
+    /// Non-public addresses that it may connect to.
     pub addresses: AddressPolicy,
-    /// How much and how long.
+    /// Limits on size and time.
     pub limits: Limits,
     /// A proxy for all connections.
     pub proxy: Option<Proxy>,
@@ -56,7 +56,7 @@ impl Config {
     }
 }
 
-/// What a crawler calls itself: its name, and where to complain.
+/// The crawler's `User-Agent`: its name, and where to complain.
 ///
 /// `contact` is a URL or a mail address; `Tidewatch/0.1 (+https://example.com/bot)`.
 pub fn user_agent(contact: &str) -> String {
@@ -72,13 +72,13 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// With the system's DNS. The certificates and the user agent must be well-formed.
+    /// Uses the system's DNS. Fails if a certificate or the user agent is malformed.
     pub fn new(config: Config) -> Result<Self, Failure> {
         let dns = Dns::system()?;
         Self::with(config, Arc::new(dns), Arc::new(Tcp))
     }
 
-    /// With other names and sockets.
+    /// Uses another resolver and dialler.
     pub fn with(
         config: Config,
         resolver: Arc<dyn Resolve>,
@@ -99,9 +99,8 @@ impl Fetcher {
         })
     }
 
-    /// Makes a fetch. Of every redirect's target `may_follow` says whether it is wanted
-    /// (allowed by robots.txt, polite now, within the crawl); one that is not ends the
-    /// fetch with [`End::Redirect`].
+    /// Makes a fetch. `may_follow` decides on every redirect's target (allowed by robots.txt,
+    /// polite now, within the crawl); a refusal ends the fetch with [`End::Redirect`].
     pub async fn fetch(
         &self,
         request: &Request,
@@ -138,8 +137,8 @@ impl Fetcher {
         Fetched { hops, end }
     }
 
-    /// Reads an answer from memory exactly as if it had come over the wire, without any
-    /// connection; a redirect is not followed. For archives and for tests.
+    /// Reads a response from memory exactly as if from the wire, without a connection; does
+    /// not follow redirects. For archives and tests.
     pub async fn replay(&self, request: &Request, answer: &[u8]) -> Fetched {
         let mut hop = Hop::new(request.url.clone());
         let exchange = self.replay_into(&mut hop, request, answer);
@@ -177,7 +176,7 @@ impl Fetcher {
         &self.connector.limits
     }
 
-    /// Sends one request and reads the answer into the hop.
+    /// Sends one request and reads the response into `hop`.
     async fn exchange(&self, hop: &mut Hop, ask: &Request, is_first: bool) -> Result<(), Failure> {
         let started = Instant::now();
         let headers = self.headers(&hop.url, ask, is_first);
@@ -203,11 +202,11 @@ impl Hop {
     }
 }
 
-/// Plays the server: hears the start of a request, says the answer, hangs up.
+/// Plays the server: reads the start of a request, writes `answer`, closes.
 async fn speak(mut far: DuplexStream, answer: &[u8]) {
     let mut heard = [0; 1024];
     if far.read(&mut heard).await.is_ok() {
-        // A listener that has had enough is no failure.
+        // A reader that stops at its limit is no failure.
         let _ = far.write_all(answer).await;
         let _ = far.shutdown().await;
     }
@@ -217,7 +216,7 @@ fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
-/// Where an answer sends us, if it does.
+/// The redirect target of a response, if any.
 fn redirect(hop: &Hop) -> Result<Option<CanonicalUrl>, Failure> {
     let Some(response) = hop.response.as_ref().filter(|response| is_redirect(response.status))
     else {
@@ -225,7 +224,7 @@ fn redirect(hop: &Hop) -> Result<Option<CanonicalUrl>, Failure> {
     };
     let location =
         response.headers.get(header::LOCATION).ok_or(Failure::RedirectWithoutLocation)?;
-    // Servers write raw UTF-8 here, which the URL parser knows how to encode.
+    // Servers write raw UTF-8 here; the URL parser encodes it.
     let location = String::from_utf8_lossy(location.as_bytes());
     let base = Base::parse(hop.url.as_str()).map_err(Failure::RedirectRefused)?;
     base.join(&location).map(Some).map_err(Failure::RedirectRefused)

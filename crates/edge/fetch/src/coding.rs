@@ -1,9 +1,8 @@
-//! Taking the encodings off a body, bounded.
+//! Decodes content encodings in bounded memory.
 //!
-//! Encoded bytes are pushed in as they arrive and decoded at once into a sink that
-//! holds no more than its limit, so a few bytes that stand for gigabytes cost what the
-//! limit says. Windows are bounded too: 8 MiB for zstd (RFC 9659), 16 MiB for brotli
-//! by its format, 32 KiB for gzip.
+//! Bytes are decoded as they arrive, into a sink that holds no more than its limit, so a
+//! decompression bomb costs at most the limit. Windows are bounded too: 8 MiB for zstd
+//! (RFC 9659), 16 MiB for brotli by its format, 32 KiB for gzip.
 
 use std::io::{self, Write};
 
@@ -12,13 +11,13 @@ use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use crate::Failure;
 
-/// 8 MiB: the window that a server may ask for.
+/// 8 MiB: the largest window that a server may use.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
 /// Bytes that brotli decodes at a time.
 const BROTLI_BUFFER: usize = 16 * 1024;
 
-/// Bytes of room for a body before any of it is there.
+/// Most bytes preallocated for a body.
 const MOST_ROOM: usize = 128 * 1024;
 
 /// A content encoding.
@@ -78,18 +77,18 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// With room for a body of `expected` bytes at once, within reason: servers say what they like.
+    /// Preallocates `expected` bytes, up to [`MOST_ROOM`]: servers may lie.
     pub(crate) fn new(codings: &[Coding], limit: usize, expected: usize) -> Result<Self, Failure> {
         let bytes = Vec::with_capacity(expected.min(limit).min(MOST_ROOM));
         let mut top: Box<dyn Layer> = Box::new(Sink { bytes, limit, is_full: false });
-        // The last one applied is the first to take off, so it ends on top.
+        // The last encoding applied is decoded first, so it goes on top.
         for coding in codings {
             top = layer(*coding, top).map_err(|error| bad(*coding, &error))?;
         }
         Ok(Self { top, outermost: codings.last().copied() })
     }
 
-    /// Decodes some more. `false` says that the limit is reached and the rest unwanted.
+    /// Decodes `bytes`. Returns `false` once the limit is reached; drop the rest.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
         let done = self.top.write_all(bytes);
         if self.top.sink().is_full {
@@ -98,7 +97,7 @@ impl Body {
         done.map(|()| true).map_err(|error| self.failure(&error))
     }
 
-    /// Ends the body; an encoding that is not complete is a failure.
+    /// Ends the body; fails if an encoding is incomplete.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         let done = self.top.end();
         if self.top.sink().is_full {
@@ -112,7 +111,7 @@ impl Body {
         std::mem::take(&mut self.top.sink().bytes)
     }
 
-    /// Whether more came than is kept.
+    /// Whether the body was truncated at its limit.
     pub(crate) fn is_cut(&mut self) -> bool {
         self.top.sink().is_full
     }
@@ -126,7 +125,7 @@ fn bad(coding: Coding, error: &io::Error) -> Failure {
     Failure::BadEncoding { coding: coding.name(), why: error.to_string() }
 }
 
-/// One encoding, writing what it decodes into the next.
+/// One encoding; writes its output into the next layer.
 trait Layer: Write + Send {
     /// Ends this encoding and those below.
     fn end(&mut self) -> io::Result<()>;
@@ -190,7 +189,7 @@ impl Layer for Sink {
     }
 }
 
-/// Gzip, which servers also declare for bodies that are empty.
+/// Gzip. Servers also declare it for empty bodies.
 struct Gzip {
     decoder: MultiGzDecoder<Box<dyn Layer>>,
     has_begun: bool,
@@ -220,7 +219,7 @@ impl Layer for Gzip {
     }
 }
 
-/// "deflate" means zlib by the standard and raw deflate by some servers; two bytes tell.
+/// "deflate" is zlib in the standard and raw deflate on some servers; two bytes tell.
 enum Deflate {
     Unknown { below: Option<Box<dyn Layer>>, first: Vec<u8> },
     Zlib(ZlibDecoder<Box<dyn Layer>>),

@@ -1,13 +1,12 @@
 //! The one place where a socket connects, and where the address is checked.
 //!
-//! A host becomes addresses (a literal, a built-in meaning, an answer of the
-//! resolver); each is checked against the policy directly before it is dialled, and
-//! there is no other way to a socket. Seeds, links, redirects, robots.txt, sitemaps
-//! and feeds all come through here, so there is nothing to get around.
+//! A host becomes addresses (a literal, a built-in name, or a resolver's answer). Each is
+//! checked against the policy directly before it is dialled, and nothing else opens a
+//! socket: seeds, links, redirects, robots.txt, sitemaps and feeds all come through here.
 //!
-//! Through a proxy the proxy connects, so its own address is the operator's choice and
-//! not checked; the target's addresses are looked up and checked here all the same.
-//! A proxy that resolves differently must do its own filtering.
+//! A proxy's own address is the operator's choice and not checked. The target's addresses
+//! are still resolved and checked here; a proxy that resolves differently must do its own
+//! filtering.
 
 use std::future::Future;
 use std::io;
@@ -33,12 +32,12 @@ use crate::{
     tape::{Recorded, Tape, head_end},
 };
 
-/// A connection that is still to come.
+/// A pending connection.
 pub type Dialling = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>;
 
-/// Someone who opens sockets. Tests put a stub here; the check comes before it.
+/// Opens sockets, after the address check. Tests use a stub.
 pub trait Dial: Send + Sync {
-    /// Connects to an address that has been checked.
+    /// Connects to a checked address.
     fn dial(&self, to: SocketAddr) -> Dialling;
 }
 
@@ -63,23 +62,23 @@ pub struct Proxy {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The value of `Proxy-Authorization`, if it wants one.
+    /// The value of `Proxy-Authorization`, if any.
     pub authorization: Option<String>,
 }
 
-/// Addresses of one host that are tried.
+/// Most addresses tried per host.
 const MAX_ADDRESSES: usize = 4;
 
-/// Largest answer of a proxy to `CONNECT`.
+/// Largest proxy response to `CONNECT`.
 const MAX_PROXY_HEAD: usize = 8 * 1024;
 
-/// Bytes of one HTTP/2 stream that may be on their way unread.
+/// Flow-control window of one HTTP/2 stream, bytes.
 const H2_WINDOW: u32 = 256 * 1024;
 
-/// Smallest buffer that hyper takes.
+/// Smallest buffer that hyper accepts.
 const MIN_BUFFER: usize = 8 * 1024;
 
-/// A way to send requests.
+/// Sends requests over HTTP/1.1 or HTTP/2.
 pub(crate) enum Sender {
     H1(http1::SendRequest<Empty<Bytes>>),
     H2(http2::SendRequest<Empty<Bytes>>),
@@ -90,7 +89,7 @@ pub(crate) struct Connection {
     pub(crate) sender: Sender,
     pub(crate) tape: Tape,
     pub(crate) address: IpAddr,
-    /// Whether requests carry the whole URL, as a proxy wants it.
+    /// Whether requests carry the absolute URL, as a proxy needs.
     pub(crate) wants_whole_url: bool,
 }
 
@@ -103,7 +102,7 @@ pub(crate) struct Connector {
     pub(crate) limits: Limits,
 }
 
-/// The configuration of TLS: Mozilla's roots and perhaps some more.
+/// The TLS configuration: Mozilla's roots and any others given.
 pub(crate) fn tls(
     more_roots: &[CertificateDer<'static>],
     offers_h2: bool,
@@ -125,7 +124,7 @@ pub(crate) fn tls(
 }
 
 impl Connector {
-    /// Opens a connection for a URL within the limit.
+    /// Opens a connection for `url` within the connect limit.
     pub(crate) async fn connect(&self, url: &CanonicalUrl) -> Result<Connection, Failure> {
         let limit = self.limits.connect;
         let connecting = tokio::time::timeout(limit, self.open(url));
@@ -146,7 +145,7 @@ impl Connector {
         self.secure(url, socket, address, !url.is_https()).await
     }
 
-    /// The addresses of a URL's host that may be connected to; a failure if there are none.
+    /// The addresses of the host of `url` that the policy allows; fails if there are none.
     async fn allowed(&self, url: &CanonicalUrl) -> Result<Vec<SocketAddr>, Failure> {
         let host = url.host();
         let mut found = match (url.ip(), built_in(host)) {
@@ -154,7 +153,7 @@ impl Connector {
             (None, Some(addresses)) => addresses,
             (None, None) => self.resolver.resolve(host).await?,
         };
-        // Hosts without a route for IPv6 are common; those without one for IPv4 are not.
+        // IPv4 first: machines without an IPv6 route are common.
         found.sort_by_key(IpAddr::is_ipv6);
         let mut blocked = None;
         let mut allowed = Vec::new();
@@ -180,7 +179,7 @@ impl Connector {
         Ok(found.into_iter().map(|address| SocketAddr::new(address, proxy.port)).collect())
     }
 
-    /// Dials one address after the other.
+    /// Dials the targets in order until one connects.
     async fn reach(&self, targets: &[SocketAddr]) -> Result<(TcpStream, IpAddr), Failure> {
         let mut last = None;
         for target in targets.iter().take(MAX_ADDRESSES) {
@@ -215,7 +214,7 @@ impl Connector {
         Ok(Connection { sender, tape, address, wants_whole_url })
     }
 
-    /// A connection over a stream that is there already.
+    /// Makes a connection over an open stream.
     pub(crate) async fn of_stream<S>(&self, stream: S) -> Result<Connection, Failure>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -273,7 +272,7 @@ async fn tunnel(socket: &mut TcpStream, url: &CanonicalUrl, proxy: &Proxy) -> Re
     socket.write_all(ask.as_bytes()).await.map_err(failed)?;
     let mut head = Vec::new();
     while head_end(&head, 0).is_none() {
-        // Byte by byte, so that nothing behind the head is taken.
+        // Read byte by byte, to consume nothing after the head.
         head.push(socket.read_u8().await.map_err(failed)?);
         if head.len() > MAX_PROXY_HEAD {
             return Err(Failure::Proxy { why: "its answer is too long".to_owned() });

@@ -1,4 +1,4 @@
-//! Why a fetch failed, by names that stay the same.
+//! Why a fetch failed, with stable names.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use tidewatch_core::url::UrlRefused;
 
 use crate::address::Special;
 
-/// Why a fetch brought no whole answer. A failure is an outcome, not an error: it is
+/// Why a fetch has no complete response. A failure is an outcome, not an error: it is
 /// counted under [`Failure::reason`] and the crawl goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// The host resolves to an address that must not be connected to.
+    /// The address policy refuses the host's address.
     #[error("{address} is a {} address, which configuration does not allow", kind.name())]
     BlockedAddress {
         /// The address.
         address: std::net::IpAddr,
-        /// What it is.
+        /// Its kind.
         kind: Special,
     },
     /// The name does not exist or has no address.
@@ -34,13 +34,13 @@ pub enum Failure {
         /// What the resolver says.
         why: String,
     },
-    /// No connection was made in time.
+    /// The connection timed out.
     #[error("no connection within {limit:?}")]
     ConnectTimeout {
         /// The limit.
         limit: Duration,
     },
-    /// The connection was refused or broke before an answer began.
+    /// The connection was refused or broke before the response began.
     #[error("no connection: {why}")]
     Connect {
         /// What the system says.
@@ -49,16 +49,16 @@ pub enum Failure {
     /// The proxy refused.
     #[error("the proxy refused: {why}")]
     Proxy {
-        /// What it said.
+        /// Its answer.
         why: String,
     },
-    /// No secure connection, for instance because of the certificate.
+    /// The TLS handshake failed, for instance because of the certificate.
     #[error("no secure connection: {why}")]
     Tls {
         /// What is wrong.
         why: String,
     },
-    /// The answer is no HTTP.
+    /// The response is not HTTP.
     #[error("the answer is malformed: {why}")]
     Protocol {
         /// What is wrong.
@@ -67,30 +67,30 @@ pub enum Failure {
     /// Too many or too large header fields.
     #[error("the head of the answer is too large")]
     HeadTooLarge,
-    /// Nothing came for too long.
+    /// No byte arrived within the idle limit.
     #[error("nothing came for {limit:?}")]
     IdleTimeout {
         /// The limit.
         limit: Duration,
     },
-    /// All of it took too long.
+    /// The whole fetch timed out.
     #[error("not done within {limit:?}")]
     TotalTimeout {
         /// The limit.
         limit: Duration,
     },
-    /// Bytes came too slowly to wait for.
+    /// The transfer was too slow.
     #[error("fewer than {min_bytes_per_s} bytes a second came for {window:?}")]
     TooSlow {
-        /// The least that is waited for.
+        /// The minimum rate.
         min_bytes_per_s: u64,
-        /// How long it was watched.
+        /// The time over which the rate was measured.
         window: Duration,
     },
     /// The connection ended inside the body.
     #[error("the connection ended before the answer did")]
     Incomplete,
-    /// More encodings on top of each other than are taken off.
+    /// Too many content encodings.
     #[error("the body is encoded {count} times; at most {limit} are taken off")]
     TooManyEncodings {
         /// How many there are.
@@ -98,13 +98,13 @@ pub enum Failure {
         /// The limit.
         limit: usize,
     },
-    /// An encoding that was not asked for.
+    /// An unsupported content encoding.
     #[error("the body's encoding {name} is not known")]
     UnknownEncoding {
-        /// Its name, cut.
+        /// Its name, truncated.
         name: String,
     },
-    /// The body does not decode: damaged, cut off, or wanting too much memory.
+    /// The body does not decode: damaged, truncated, or needing too much memory.
     #[error("the body does not decode as {coding}: {why}")]
     BadEncoding {
         /// The encoding.
@@ -112,22 +112,22 @@ pub enum Failure {
         /// What is wrong.
         why: String,
     },
-    /// One redirect too many.
+    /// Too many redirects.
     #[error("more than {limit} redirects")]
     TooManyRedirects {
         /// The limit.
         limit: usize,
     },
-    /// A redirect to nowhere.
+    /// A redirect without a target.
     #[error("a redirect without a place to go")]
     RedirectWithoutLocation,
-    /// A redirect to what is no URL of ours.
+    /// A redirect to a refused URL.
     #[error("a redirect to a refused URL: {0}")]
     RedirectRefused(UrlRefused),
 }
 
 impl Failure {
-    /// The reason to count it under.
+    /// The reason to count the failure under.
     pub fn reason(&self) -> Reason {
         match self {
             Self::BlockedAddress { .. } => Reason::BlockedAddress,
@@ -152,7 +152,7 @@ impl Failure {
         }
     }
 
-    /// What an exchange that broke means.
+    /// The failure that a hyper error stands for.
     pub(crate) fn of_hyper(error: &hyper::Error) -> Self {
         use std::error::Error as _;
         use std::io::{self, ErrorKind};

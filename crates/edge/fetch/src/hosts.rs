@@ -1,9 +1,8 @@
-//! Names that the operator gives addresses himself: a staging server, a web in a test.
+//! Names with addresses set by the operator: a staging server, a web in a test.
 //!
-//! The file is that of `/etc/hosts`, an address and its names a line, except
-//! that the address may carry a port: `127.0.0.1:8080 staging.example`. Whatever
-//! port a URL names, a listed address is dialled at its own. The check of
-//! addresses comes before, as always: a private one must be allowed as well.
+//! The format is that of `/etc/hosts`, an address and its names per line, except that the
+//! address may have a port: `127.0.0.1:8080 staging.example`. That port overrides the URL's.
+//! The address policy still applies: a private address must be allowed as well.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 use crate::{Dial, Dialling, Failure, Resolve, Tcp, resolve::Answer};
 
-/// Names with fixed addresses, and where to ask for all others.
+/// Names with fixed addresses, and the resolver for all others.
 #[derive(Clone, Default)]
 pub struct Hosts {
     names: HashMap<String, IpAddr>,
@@ -39,7 +38,7 @@ pub enum BadHosts {
 }
 
 impl Hosts {
-    /// Reads a list; `#` begins a remark.
+    /// Parses a list; `#` begins a comment.
     pub fn parse(text: &str) -> Result<Self, BadHosts> {
         let mut hosts = Self::default();
         for (line, text) in (1..).zip(text.lines()) {
@@ -63,7 +62,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// These names at these addresses and ports. Of two ports of one address the last counts.
+    /// Maps names to addresses and ports. If an address has two ports, the last counts.
     pub fn of<'n>(names: impl IntoIterator<Item = (&'n str, SocketAddr)>) -> Self {
         let mut hosts = Self::default();
         for (name, at) in names {
@@ -78,7 +77,7 @@ impl Hosts {
         self.names.insert(name, address);
     }
 
-    /// Names that are not listed are looked up there. Without it they have no address.
+    /// Resolves unlisted names with `resolver`. Without it they have no address.
     pub fn otherwise(mut self, resolver: Arc<dyn Resolve>) -> Self {
         self.otherwise = Some(resolver);
         self

@@ -1,19 +1,19 @@
-//! One HTTP fetch: polite to say who asks, safe whatever answers.
+//! One HTTP fetch: it says who asks, and is safe whatever the server sends.
 //!
 //! # The life of a fetch
 //!
-//! [`Fetcher::fetch`] takes a [`Request`] and gives back [`Fetched`]: every exchange
-//! made and how it ended. Each exchange takes an open connection to the same origin, or
-//! goes through `connect`, where the host becomes addresses and every address is checked
-//! before it is dialled ([`address`]). The answer's head is recorded as it came (`tape`)
-//! and its body decoded as it arrives, into no more memory than [`Limits`] say
-//! (`coding`). A redirect is followed only if the caller agrees, hop by hop.
+//! [`Fetcher::fetch`] takes a [`Request`] and returns [`Fetched`]: every exchange and how
+//! the fetch ended. Each exchange reuses an open connection to the same origin, or goes
+//! through `connect`, which resolves the host and checks every address before dialling it
+//! ([`address`]). The response's head is recorded as sent (`tape`); its body is decoded as
+//! it arrives, within the memory that [`Limits`] allow (`coding`). The caller decides on
+//! every redirect.
 //!
 //! A failed fetch is an outcome, not an error: [`Failure`] names every way to fail.
 //!
 //! Invariants: no socket is opened to an address that the policy refuses; time and
-//! memory of one fetch are bounded whatever the server sends; there is at most one open
-//! idle connection an origin.
+//! memory of one fetch are bounded whatever the server sends; each origin has at most one
+//! idle connection.
 
 pub mod address;
 mod client;

@@ -1,25 +1,25 @@
-//! How much and how long.
+//! Limits on size and time.
 
 use std::time::Duration;
 
-/// The limits of one fetch. All of them bound what a hostile server can cost.
+/// The limits of one fetch. They bound what a hostile server can cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Until there is a connection, TLS included.
+    /// Time to connect, TLS included.
     pub connect: Duration,
-    /// Until the next byte.
+    /// Time to wait for the next byte.
     pub idle: Duration,
-    /// Until everything is there, redirects included.
+    /// Time of the whole fetch, redirects included.
     pub total: Duration,
-    /// The least rate that is waited for.
+    /// Minimum transfer rate.
     pub min_bytes_per_s: u64,
-    /// For how long the rate may be lower.
+    /// How long the rate may stay below the minimum.
     pub slow_window: Duration,
-    /// Header fields of an answer.
+    /// Header fields of a response.
     pub headers: usize,
-    /// Bytes of an answer's head.
+    /// Bytes of a response's head.
     pub head_bytes: usize,
-    /// Decoded bytes of a page of HTML; more is cut off.
+    /// Decoded bytes of an HTML page; more is cut off.
     pub html_bytes: usize,
     /// Decoded bytes of anything else; more is cut off.
     pub other_bytes: usize,
@@ -27,7 +27,7 @@ pub struct Limits {
     pub robots_bytes: usize,
     /// Decoded bytes of a sitemap; more is cut off.
     pub sitemap_bytes: usize,
-    /// Content encodings on top of each other.
+    /// Nested content encodings.
     pub encodings: usize,
     /// Redirects followed for a page.
     pub redirects: usize,

@@ -1,4 +1,4 @@
-//! From names to addresses.
+//! Resolves host names to addresses.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -14,29 +14,29 @@ use hickory_resolver::{
 
 use crate::Failure;
 
-/// An answer that is still to come.
+/// A pending lookup.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, Failure>> + Send + 'a>>;
 
-/// Someone who knows the addresses of names.
+/// Resolves host names.
 pub trait Resolve: Send + Sync {
-    /// The addresses of a lower-case name without a closing dot; never an empty list.
+    /// The addresses of `host`, lower-case without a trailing dot; never an empty list.
     fn resolve<'a>(&'a self, host: &'a str) -> Answer<'a>;
 }
 
-/// Names of the real DNS, by the servers that the system is configured to ask. Answers,
-/// negative ones too, are kept for as long as their time to live says.
+/// Resolves by DNS, through the system's configured servers. Answers, negative ones too, are
+/// cached for their TTL.
 pub struct Dns {
     resolver: TokioResolver,
 }
 
-/// Answers kept; a crawl asks about many hosts.
+/// Cached answers; a crawl resolves many hosts.
 const CACHED_NAMES: u64 = 100_000;
 
-/// Longest time that an absent name is believed to be absent.
+/// Longest time that a negative answer is cached.
 const MAX_NEGATIVE_TTL: Duration = Duration::from_hours(1);
 
 impl Dns {
-    /// With the system's servers, or a public one where the system names none.
+    /// Uses the system's servers, or a public one if none are configured.
     pub fn system() -> Result<Self, Failure> {
         let fallback = || {
             let config = ResolverConfig::udp_and_tcp(&CLOUDFLARE);
@@ -44,7 +44,7 @@ impl Dns {
         };
         let mut builder = TokioResolver::builder_tokio().unwrap_or_else(|_| fallback());
         let options = builder.options_mut();
-        // The hosts file would make names of this machine's network reachable.
+        // The hosts file would make names of the local network reachable.
         options.use_hosts_file = ResolveHosts::Never;
         options.cache_size = CACHED_NAMES;
         options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
@@ -61,7 +61,7 @@ impl Dns {
 impl Resolve for Dns {
     fn resolve<'a>(&'a self, host: &'a str) -> Answer<'a> {
         Box::pin(async move {
-            // The closing dot keeps search domains out.
+            // The trailing dot disables search domains.
             match self.resolver.lookup_ip(format!("{host}.")).await {
                 Ok(found) => some(host, found.iter().collect()),
                 Err(error) if error.is_no_records_found() || error.is_nx_domain() => {
@@ -73,7 +73,7 @@ impl Resolve for Dns {
     }
 }
 
-/// Names of a fixed table: for tests, and for webs that are not in the DNS.
+/// Resolves from a fixed table: for tests, and for webs outside the DNS.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     names: HashMap<String, Vec<IpAddr>>,
@@ -81,12 +81,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// These names, and no others.
+    /// Knows these names and no others.
     pub fn of(names: impl IntoIterator<Item = (String, Vec<IpAddr>)>) -> Self {
         Self { names: names.into_iter().collect(), otherwise: Vec::new() }
     }
 
-    /// Every other name has these addresses.
+    /// Resolves every other name to `addresses`.
     pub fn otherwise(mut self, addresses: Vec<IpAddr>) -> Self {
         self.otherwise = addresses;
         self
@@ -107,7 +107,7 @@ fn some(host: &str, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Failure> {
     Ok(found)
 }
 
-/// What `localhost` and names below it mean whatever a resolver says (RFC 6761 §6.3).
+/// Addresses of `localhost` and its subdomains; no resolver is asked (RFC 6761 §6.3).
 pub(crate) fn built_in(host: &str) -> Option<Vec<IpAddr>> {
     let is_local = host == "localhost" || host.ends_with(".localhost");
     is_local.then(|| vec![IpAddr::V4(Ipv4Addr::LOCALHOST)])

@@ -1,4 +1,4 @@
-//! What came of a fetch.
+//! The result of a fetch.
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use tidewatch_parse::date;
 
 use crate::Failure;
 
-/// What a fetch is for; it decides limits and what is asked for.
+/// What a fetch is for; decides limits and request headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A page, a feed or anything else.
@@ -21,10 +21,10 @@ pub enum Purpose {
     Sitemap,
 }
 
-/// What is known of the copy held, so that an unchanged page need not come again.
+/// Validators of the held copy, for a conditional request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Validators {
-    /// Its entity tag. If there is one, it alone is sent: it says more than a date.
+    /// Its `ETag`. If present, only this is sent: it is stronger than a date.
     pub etag: Option<String>,
     /// Its `Last-Modified`, as the server wrote it.
     pub last_modified: Option<String>,
@@ -33,11 +33,11 @@ pub struct Validators {
 /// A fetch to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Of what.
+    /// The URL to fetch.
     pub url: CanonicalUrl,
-    /// What for.
+    /// What it is for.
     pub purpose: Purpose,
-    /// The copy held. Sent with the first request only, not along redirects.
+    /// The held copy's validators. Sent with the first request only, not to redirects.
     pub held: Validators,
 }
 
@@ -48,10 +48,10 @@ impl Request {
     }
 }
 
-/// What came of a fetch: every exchange made, and how it ended.
+/// The result of a fetch: every exchange, and how it ended.
 #[derive(Debug)]
 pub struct Fetched {
-    /// The exchanges in order; the last is the one that the fetch ended with.
+    /// The exchanges in order; the fetch ended with the last.
     pub hops: Vec<Hop>,
     /// How it ended.
     pub end: End,
@@ -60,16 +60,16 @@ pub struct Fetched {
 /// How a fetch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// With an answer that is no redirect.
+    /// With a response that is no redirect.
     Answered,
-    /// With a redirect that the caller did not want followed.
+    /// With a redirect that the caller refused.
     Redirect(CanonicalUrl),
     /// With a failure.
     Failed(Failure),
 }
 
 impl End {
-    /// Why there is no answer to keep; `None` if there is one.
+    /// Why there is no response to keep; `None` if there is one.
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Answered => None,
@@ -78,19 +78,19 @@ impl End {
         }
     }
 
-    /// The name of that reason, `answered` if there is an answer.
+    /// The name of that reason; `answered` if there is a response.
     pub fn name(&self) -> &'static str {
         self.reason().map_or("answered", Reason::name)
     }
 }
 
 impl Fetched {
-    /// The answer that the fetch ended with, if there was one.
+    /// The final response, if there was one.
     pub fn response(&self) -> Option<&Response> {
         self.hops.last().and_then(|hop| hop.response.as_ref())
     }
 
-    /// The answer to keep: the last one, if it is whole.
+    /// The response to keep: the last one, if complete.
     pub fn into_response(mut self) -> Option<Response> {
         let is_answered = self.end == End::Answered;
         self.hops.pop().filter(|_| is_answered).and_then(|hop| hop.response)
@@ -105,51 +105,51 @@ impl Fetched {
     }
 }
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Debug)]
 pub struct Hop {
-    /// What was asked for.
+    /// The requested URL.
     pub url: CanonicalUrl,
-    /// When.
+    /// When it was sent.
     pub at: SystemTime,
-    /// The address that was connected to.
+    /// The address connected to.
     pub address: Option<IpAddr>,
-    /// The request's head, with its closing blank line.
+    /// The request's head, with its final blank line.
     pub request_head: Vec<u8>,
-    /// The answer, as much of it as came.
+    /// The response, as far as received.
     pub response: Option<Response>,
-    /// Time until there was a connection; `None` if an open one was used again.
+    /// Time to connect; `None` if an open connection was reused.
     pub connect: Option<Duration>,
-    /// Time until the head of the answer was there.
+    /// Time until the response's head arrived.
     pub first_byte: Option<Duration>,
     /// Time until the end.
     pub total: Duration,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Response {
     /// Its status.
     pub status: u16,
-    /// Its head as it came, with the closing blank line; of HTTP/2, an equivalent.
+    /// Its head as sent, with the final blank line; for HTTP/2, an equivalent.
     pub head: Vec<u8>,
     /// Its header fields.
     pub headers: HeaderMap,
-    /// Its body with all encodings taken off.
+    /// Its decoded body.
     pub body: Vec<u8>,
-    /// Bytes of the body as they came.
+    /// Bytes of the body before decoding.
     pub wire_bytes: u64,
-    /// Whether the body was longer than is kept.
+    /// Whether the body was truncated at its limit.
     pub is_cut: bool,
 }
 
 impl Response {
-    /// The first header of that name, if it is text.
+    /// The first header `name`, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// All headers of that name that are text.
+    /// All headers `name` that are text.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
     }
@@ -160,23 +160,23 @@ impl Response {
         value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 
-    /// Whether the body is HTML by its type, or has none.
+    /// Whether the media type is HTML or missing.
     pub fn is_html(&self) -> bool {
         matches!(self.media_type().as_str(), "" | "text/html" | "application/xhtml+xml")
     }
 
-    /// What to send with the next fetch of the same page.
+    /// Validators for the next fetch of the same page.
     pub fn validators(&self) -> Validators {
         let text = |name| self.header(name).filter(|value| value.len() <= 1024).map(str::to_owned);
         Validators { etag: text("etag"), last_modified: text("last-modified") }
     }
 
-    /// When the page says it changed, Unix seconds.
+    /// `Last-Modified`, Unix seconds.
     pub fn last_modified_s(&self) -> Option<i64> {
         self.header("last-modified").and_then(date::parse)
     }
 
-    /// How long the server asks to be left alone; `now_s` is Unix time in seconds.
+    /// `Retry-After` as a duration; `now_s` is Unix time in seconds.
     pub fn retry_after(&self, now_s: i64) -> Option<Duration> {
         let value = self.header("retry-after")?.trim();
         if let Ok(seconds) = value.parse::<u64>() {

@@ -1,9 +1,9 @@
-//! The head of an answer as it came over the wire.
+//! Records a response's head as sent.
 //!
-//! An archive wants the bytes that a server sent, reason phrase, case and order of
-//! its header fields. The HTTP library keeps none of that, so the socket below it is
-//! recorded: from the start of an answer to the blank line that ends its head. Heads of
-//! interim answers (100, 103) are passed over.
+//! An archive needs the bytes that the server sent: reason phrase, case and order of header
+//! fields. The HTTP library drops these, so the socket below it is recorded, from the start
+//! of a response to the blank line that ends its head. Heads of interim responses (100, 103)
+//! are skipped.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What was recorded of one answer.
+/// The recording of one response.
 #[derive(Debug, Default)]
 struct Record {
     bytes: Vec<u8>,
@@ -20,18 +20,18 @@ struct Record {
     limit: usize,
 }
 
-/// A recording that both the socket and its user hold.
+/// A recording shared by the socket and its user.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tape(Arc<Mutex<Record>>);
 
 impl Tape {
-    /// Starts anew for an answer with a head of at most so many bytes.
+    /// Restarts for a response whose head has at most `limit` bytes.
     pub(crate) fn rewind(&self, limit: usize) {
         let mut record = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *record = Record { bytes: Vec::new(), is_done: false, limit };
     }
 
-    /// The head as it came, with its closing blank line.
+    /// The head as sent, with its final blank line.
     pub(crate) fn take(&self) -> Vec<u8> {
         let mut record = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut record.bytes)
@@ -49,7 +49,7 @@ impl Record {
     fn hear(&mut self, bytes: &[u8]) {
         let seen = self.bytes.len();
         let room = self.limit.saturating_sub(seen);
-        // Mostly the whole head comes at once, and much of the body with it.
+        // Usually the first read has the whole head and part of the body.
         let head = head_end(bytes, 0).filter(|_| seen == 0 && !is_interim(bytes));
         let wanted = head.unwrap_or(bytes.len()).min(room);
         self.bytes.extend_from_slice(&bytes[..wanted]);
@@ -78,7 +78,7 @@ fn is_interim(head: &[u8]) -> bool {
     head.get(8) == Some(&b' ') && head.get(9) == Some(&b'1')
 }
 
-/// A socket whose reading is recorded.
+/// A socket whose reads are recorded.
 #[derive(Debug)]
 pub(crate) struct Recorded<S> {
     pub(crate) socket: S,

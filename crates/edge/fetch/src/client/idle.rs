@@ -1,4 +1,4 @@
-//! Connections that are open and unused, one an origin.
+//! Idle connections, one per origin.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::connect::{Connection, Sender};
 
-/// Idle connections kept open, all origins together.
+/// Most idle connections, over all origins.
 const MAX_IDLE: usize = 1024;
 
-/// How long an idle connection is kept where others want its place. So long that its
-/// host's next request is not about to come: a server must not see a new connection
-/// before it has seen the end of the old one.
+/// Idle connections older than this may be evicted to make room. Long enough that the host's
+/// next request is not imminent: a server must see the old connection end before a new one
+/// begins.
 const IDLE_KEPT: Duration = Duration::from_mins(5);
 
 /// The connections, by origin.
@@ -32,11 +32,10 @@ impl Idle {
         }
     }
 
-    /// The connection of an origin, if there is one that is still open.
+    /// The idle connection of `origin`, if it is still open.
     pub(super) fn unpark(&self, origin: &str) -> Option<Connection> {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // However old: one that is closed by the server is known to be, and one that is
-        // not must not be replaced by a second.
+        // Of any age: a closed connection is detected, and an open one must not be doubled.
         let (connection, _) = idle.remove(origin)?;
         connection.is_open().then_some(connection)
     }

@@ -1,4 +1,4 @@
-//! Reading an answer: its head as it came, its body decoded, within all limits.
+//! Reads a response within all limits: its head as sent, its body decoded.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::{
 const REDIRECT_BODY_BYTES: usize = 16 * 1024;
 
 impl Fetcher {
-    /// Reads the answer into the hop and keeps the connection if it can be used again.
+    /// Reads the response into `hop` and keeps the connection if it is reusable.
     pub(super) async fn receive(
         &self,
         hop: &mut Hop,
@@ -39,13 +39,13 @@ impl Fetcher {
             wire_bytes: 0,
             is_cut: false,
         });
-        // HTTP/2 has no limit on the number of fields of its own.
+        // HTTP/2 itself does not limit the number of fields.
         if response.headers.len() > self.limits().headers {
             return Err(Failure::HeadTooLarge);
         }
         let kept = self.body_limit(response, ask.purpose);
         self.read(response, body, kept).await?;
-        // An answer from memory has no address and no connection to keep.
+        // A response from memory has no address and no connection to keep.
         if !response.is_cut && hop.address.is_some() {
             self.idle.park(hop.url.origin(), connection);
         }
@@ -63,7 +63,7 @@ impl Fetcher {
         }
     }
 
-    /// Reads and decodes a body until its end, its limit, or its failure.
+    /// Reads and decodes a body until its end, its limit, or a failure.
     async fn read(
         &self,
         response: &mut Response,
@@ -105,7 +105,7 @@ impl Fetcher {
     }
 }
 
-/// The head of an answer that came in a form other than lines.
+/// A head in HTTP/1.1 form for an HTTP/2 response.
 fn synthetic_head(parts: &hyper::http::response::Parts) -> Vec<u8> {
     let mut line = String::new();
     let reason = parts.status.canonical_reason().unwrap_or_default();
@@ -116,7 +116,7 @@ fn synthetic_head(parts: &hyper::http::response::Parts) -> Vec<u8> {
     head
 }
 
-/// Watches that bytes come fast enough.
+/// Enforces the minimum transfer rate.
 struct Pace<'a> {
     limits: &'a Limits,
     since: Instant,

@@ -1,4 +1,4 @@
-//! Asking: the head of a request, over a connection that is there or a new one.
+//! Sends a request over an idle connection or a new one.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Fetcher {
-    /// Sends a request over an open connection, or a new one if there is none or it has died.
+    /// Sends a request over the idle connection, or a new one if there is none or it died.
     pub(super) async fn send(
         &self,
         hop: &mut Hop,
@@ -27,7 +27,7 @@ impl Fetcher {
         if let Some(connection) = self.idle.unpark(hop.url.origin()) {
             hop.address = Some(connection.address);
             match self.send_over(connection, &hop.url, headers).await {
-                // Servers close idle connections when they like; that is no answer.
+                // Servers close idle connections at any time: retry on a new one.
                 Err(Failure::Incomplete) => {}
                 done => return done,
             }
@@ -118,7 +118,7 @@ impl Fetcher {
     }
 }
 
-/// The head of a request as it goes over the wire in HTTP/1.1.
+/// The head of a request as HTTP/1.1 sends it.
 pub(super) fn request_head(url: &CanonicalUrl, headers: &HeaderMap) -> Vec<u8> {
     let mut head = format!("GET {} HTTP/1.1\r\n", url.path_and_query()).into_bytes();
     push_fields(&mut head, headers);
