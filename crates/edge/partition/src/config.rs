@@ -210,15 +210,15 @@ const KEYS: &[Key] = keys! {
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadConfig {
-    /// It is no TOML.
+    /// Not valid TOML.
     #[error("the configuration is not valid TOML: {0}")]
     Syntax(String),
     /// A key does not exist.
     #[error("there is no setting `{key}`; did you mean `{nearest}`?")]
     UnknownKey {
-        /// What it says.
+        /// The unknown key.
         key: String,
-        /// What it may have meant.
+        /// The most similar known key.
         nearest: &'static str,
     },
     /// A value does not fit its key.
@@ -226,9 +226,9 @@ pub enum BadConfig {
     BadValue {
         /// The key.
         key: &'static str,
-        /// What it takes.
+        /// What the key accepts.
         wanted: &'static str,
-        /// What it was given.
+        /// The value given.
         found: String,
     },
 }
@@ -298,7 +298,7 @@ fn nearest(name: &str) -> &'static str {
 
 /// Insertions, deletions and changes of a letter between two words (Levenshtein).
 fn letters_away(a: &str, b: &str) -> usize {
-    // Keys are short; a hostile name is not worth more of our time.
+    // Keys are short; this bounds the work for a hostile name.
     let a: Vec<char> = a.chars().take(64).collect();
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

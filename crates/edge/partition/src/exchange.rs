@@ -16,7 +16,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_store::{Parcel, SentLink};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Whose parcel it was, and its number there.
+/// Identifies a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The partition that sent it.
@@ -40,7 +40,7 @@ pub trait Exchange: Send + Sync {
     fn send(&self, receipt: Receipt, parcel: Parcel);
     /// Takes the parcels that wait for a partition.
     fn receive(&self, to: u32) -> Vec<Delivery>;
-    /// Tells the sender that the links of a parcel survive the receiver's machine.
+    /// Tells the sender that the receiver has synced a parcel's links.
     fn acknowledge(&self, receipt: Receipt);
     /// Takes the numbers of a partition's parcels that were acknowledged.
     fn acknowledged(&self, from: u32) -> Vec<u64>;

@@ -1,4 +1,4 @@
-//! What decided about a page, and what another budget would bring: for people and for programs.
+//! Explains the policy's view of a page and the effect of another budget, as text and JSON.
 
 use serde_json::{Map, Value as Json, json};
 use tidewatch_core::{FetchKind, Time};
@@ -6,7 +6,7 @@ use tidewatch_policy::explanation::{
     Belief, Changes, Due, Explanation, History, Lever, Merit, WhatIf,
 };
 
-/// Seconds as a person says them.
+/// A duration in words.
 pub fn lasting(seconds: f64) -> String {
     const UNITS: [(f64, &str); 5] = [
         (365.25 * 86_400.0, "years"),
@@ -21,7 +21,7 @@ pub fn lasting(seconds: f64) -> String {
     }
 }
 
-/// Clicks as a person reads them: where they are rare, by how many fetches bring one.
+/// Clicks in words; if they are rare, as fetches per click.
 fn clicks(number: f64) -> String {
     match number {
         ..=1e-15 => "nothing".to_owned(),
@@ -40,7 +40,7 @@ fn many(number: f64) -> String {
     }
 }
 
-/// The answer in sentences.
+/// The explanation in sentences.
 pub fn told(why: &Explanation, now: Time) -> String {
     if why.is_gone {
         let again = match why.due.time() {
@@ -66,7 +66,7 @@ pub fn told(why: &Explanation, now: Time) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What is held of it.
+/// What the collection holds of the page.
 fn state(kind: FetchKind, since: Option<&str>) -> Option<String> {
     Some(match (kind, since) {
         (FetchKind::Refresh, Some(since)) => format!("A copy is held, {since} old."),
@@ -84,7 +84,7 @@ fn state(kind: FetchKind, since: Option<&str>) -> Option<String> {
     })
 }
 
-/// What the policy expects of it, and why.
+/// What the policy expects of the page, and why.
 fn believed(why: &Explanation) -> Option<String> {
     let visited = why.history.map(|History { changes, visits }| match visits {
         0 => "No visit has compared it with an earlier copy yet.".to_owned(),
@@ -162,10 +162,10 @@ fn ageing(changes: Changes, stale: f64) -> String {
     }
 }
 
-/// Longer than anybody waits, in seconds.
+/// Longest gap between changes that is shown, in seconds.
 const CENTURIES: f64 = 1e11;
 
-/// The policy's rule, and what it says of this page.
+/// The policy's rule, and what it gives for this page.
 fn judged(why: &Explanation) -> Vec<String> {
     match why.merit {
         Merit::Clicks { worth, price, host_price } => {
@@ -236,7 +236,7 @@ fn brief(number: f64) -> String {
     if number >= 10.0 { format!("{number:.0}") } else { format!("{number:.2}") }
 }
 
-/// The answer for programs. Fields that the policy has no figure for are null.
+/// The explanation as JSON. Fields for which the policy has no figure are null.
 pub fn why_json(why: &Explanation, url: &str, now: Time) -> Json {
     let (value, shown_by) = match why.belief {
         Belief::Unstated => (Json::Null, None),
@@ -280,7 +280,7 @@ pub fn why_json(why: &Explanation, url: &str, now: Time) -> Json {
     })
 }
 
-/// What a budget brings, for programs.
+/// The effect of a budget as JSON.
 pub fn what_if_json(of: &WhatIf) -> Json {
     let fetches: Map<String, Json> = FetchKind::ALL
         .iter()
@@ -319,7 +319,7 @@ mod tests {
         Explanation { kind, since, belief, sooner, ..explanation }
     }
 
-    /// The levers fit the kind of fetch, and nothing is said of what is not known.
+    /// The levers fit the kind of fetch, and unknown facts are left out.
     #[test]
     fn sentences_fit_the_kind_of_fetch() {
         let later = Due::At(Time::from_seconds(7200.0).unwrap());

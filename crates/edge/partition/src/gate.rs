@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-/// Addresses that are remembered before those that nobody waits for are forgotten.
+/// Beyond this many addresses, those that no request waits for are evicted.
 const MOST_LANES: usize = 50_000;
 
 /// When the address opens again; locked while a request is under way.

@@ -33,7 +33,7 @@ pub(crate) struct Ledger {
 
 struct Books {
     total: f64,
-    /// Seconds of the crawl in one of ours.
+    /// Seconds of crawl time in one second of real time.
     pace: f64,
     /// What each partition reported last, once it did.
     accounts: Vec<Option<Account>>,

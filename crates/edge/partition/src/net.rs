@@ -1,4 +1,4 @@
-//! Jobs, carried out over the network.
+//! Carries out jobs over the network.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,22 +16,22 @@ use crate::partition::overloaded;
 use crate::read::read;
 use crate::work::{Came, Held, Job, Report};
 
-/// How long a host's address is believed before the resolver, which keeps to
-/// the records' own time to live, is asked again.
+/// How long a host's address is cached before the resolver, which honours the records' TTL, is
+/// asked again.
 const ADDRESS_HOLDS: Span = Span::MINUTE.times(10);
 
-/// Why there is no way to the network.
+/// Why a [`Net`] cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum NoNetwork {
-    /// The file of hosts cannot be read.
+    /// The hosts file cannot be read.
     #[error("cannot read network.hosts_file {file}: {source}")]
     Unreadable {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file of hosts is wrong.
+    /// The hosts file is malformed.
     #[error("network.hosts_file {file}: {bad}")]
     BadHosts {
         /// The file.
@@ -39,7 +39,7 @@ pub enum NoNetwork {
         /// What is wrong.
         bad: BadHosts,
     },
-    /// The proxy is no `host:port`.
+    /// The proxy is not `host:port`.
     #[error("network.proxy must be `host:port`, not `{0}`")]
     BadProxy(String),
     /// The system's DNS settings or the user agent cannot be used.
@@ -47,7 +47,7 @@ pub enum NoNetwork {
     Fetcher(#[from] Failure),
 }
 
-/// The way to the network.
+/// Looks up addresses and fetches pages and robots.txt files.
 pub struct Net {
     fetcher: Fetcher,
     resolver: Arc<dyn Resolve>,
@@ -57,7 +57,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// With the network that a configuration describes. Must be called within a runtime.
+    /// The network that `config` describes. Must be called within a runtime.
     pub fn of(config: &Config) -> Result<Net, NoNetwork> {
         let hosts = match config.hosts_file.as_str() {
             "" => Hosts::default(),
@@ -71,7 +71,7 @@ impl Net {
         Net::with_hosts(config, hosts.otherwise(Arc::new(Dns::system()?)))
     }
 
-    /// The same, with these names in place of the configured file and the DNS.
+    /// The same, with `hosts` in place of the configured file and DNS.
     pub fn with_hosts(config: &Config, hosts: Hosts) -> Result<Net, NoNetwork> {
         let version = env!("CARGO_PKG_VERSION");
         let agent = match config.contact.as_str() {
@@ -87,13 +87,13 @@ impl Net {
         Ok(Net::new(fetcher, hosts, &config.agent, config.archive_level))
     }
 
-    /// Fetches with `fetcher`, names itself `agent` before robots.txt files, and
-    /// packs records at gzip's `level`. `resolver` is the fetcher's own.
+    /// Fetches with `fetcher`, obeys robots directives for `agent`, and packs records at gzip's
+    /// `level`. `resolver` is the fetcher's own.
     pub fn new(fetcher: Fetcher, resolver: Arc<dyn Resolve>, agent: &str, level: u32) -> Net {
         Net { fetcher, resolver, agent: agent.to_owned(), level: level.clamp(1, 9), text_bytes: 0 }
     }
 
-    /// Hands on whole documents, with this much of their text, for an index.
+    /// Adds parsed documents to reports, with at most `text_bytes` of text, for an index.
     #[must_use]
     pub fn keep_text(self, text_bytes: usize) -> Net {
         Net { text_bytes, ..self }
@@ -123,7 +123,7 @@ impl Net {
             Ok(address) => Ok(vec![address]),
             Err(_) => self.resolver.resolve(name).await,
         };
-        // The least address stands for all, so that names of one server meet.
+        // The lowest address stands for all, so that all names of one server share it.
         let found = found.map_err(|failure| failure.reason());
         let found = found.and_then(|all| {
             all.into_iter().min().map(|address| (address, ADDRESS_HOLDS)).ok_or(Reason::NoAddress)
@@ -138,7 +138,7 @@ impl Net {
         let retry_after = fetched.response().and_then(wait);
         let found = match (&fetched.end, fetched.response()) {
             (End::Answered, Some(response)) => Ok((response.status, response.body.clone())),
-            // RFC 9309 §2.3.1.2: as if there were none.
+            // RFC 9309 §2.3.1.2: as if there were no robots.txt.
             (End::Failed(Failure::TooManyRedirects { .. }), _) => Ok((404, Vec::new())),
             (end, _) => Err(end.reason().unwrap_or(Reason::Incomplete)),
         };
@@ -151,7 +151,7 @@ impl Net {
             purpose: Purpose::Page,
             held: held.map(validators).unwrap_or_default(),
         };
-        // Redirects are pages of their own, with their own host's turn.
+        // A redirect's target is a page of its own and waits for its own host's turn.
         self.fetcher.fetch(&request, &mut |_| false).await
     }
 
@@ -246,13 +246,13 @@ fn validators(held: &Held) -> Validators {
     Validators { etag: held.etag.clone(), last_modified: held.last_modified.clone() }
 }
 
-/// How long the server asks to be left alone.
+/// The response's Retry-After, as a time from now.
 fn wait(response: &Response) -> Option<Span> {
     let now = unix_micros(SystemTime::now()) / 1_000_000;
     response.retry_after(now).map(span)
 }
 
-/// How long the server took, waiting for our own turn left out.
+/// Time of the last hop, without waiting for our own turn.
 fn took(fetched: &Fetched) -> Span {
     fetched.hops.last().map_or(Span::ZERO, |hop| span(hop.total))
 }

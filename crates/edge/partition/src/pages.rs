@@ -17,7 +17,7 @@ use tidewatch_store::{
 
 use crate::taped::FallibleNames;
 
-/// What is in memory of a host.
+/// In-memory state of a host.
 #[derive(Clone, Debug)]
 struct Host {
     origin: String,
@@ -265,7 +265,7 @@ impl Pages {
         self.store.tidy()
     }
 
-    /// Makes everything committed survive the machine.
+    /// Syncs everything committed to disk.
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         self.store.sync()
     }
@@ -275,8 +275,8 @@ impl Pages {
         self.store.spill()
     }
 
-    /// The inputs on the tape from a batch on, and the URLs of the pages that they make known, of
-    /// which the first is `first`. Counts the pages of hosts on the way.
+    /// The inputs on the tape from `batch` on, and the URLs of the pages that they add, starting
+    /// with `first`. Reading the URLs counts the pages of each host.
     #[allow(clippy::type_complexity, reason = "named only here")]
     pub(crate) fn tape_from(
         &mut self,

@@ -59,9 +59,9 @@ use crate::taped::Taped;
 use crate::timeline::Timeline;
 use crate::work::{Held, Job};
 
-/// The name under which the store keeps how far the archive is synced.
+/// Name under which the store keeps how far the archive is synced.
 const ARCHIVED: &str = "archived";
-/// Rows that wait at most for a commit: memory is bounded, and a commit takes moments.
+/// Most rows that wait for a commit: bounds memory and the length of a commit.
 const MOST_WAITING: usize = 50_000;
 
 /// Why a crawl cannot begin or go on.
@@ -76,7 +76,7 @@ pub enum CrawlError {
     /// The configuration names no policy.
     #[error("there is no policy `{0}`; `tidewatch lab list` names them all")]
     UnknownPolicy(String),
-    /// There is nothing to look at.
+    /// The directory holds no crawl.
     #[error("no crawl was ever begun in this directory; begin one with tidewatch crawl")]
     NotBegun,
     /// The crawl was begun with another policy.
@@ -90,10 +90,10 @@ pub enum CrawlError {
         /// Its seed.
         was_seed: u64,
     },
-    /// The tape does not fit.
+    /// A replayed decision differs from the tape.
     #[error("the crawl's history cannot be played back: {0}")]
     Diverged(#[from] Diverged),
-    /// The directory was divided otherwise.
+    /// The directory has another number of partitions.
     #[error(
         "{dir} holds a crawl in {was} {}, not {asked}; run it with --partitions {was}, or begin a new \
          crawl in another --dir with the same seeds and --partitions {asked}",
@@ -177,13 +177,13 @@ impl Partition {
         self.timeline.unix_micros(time)
     }
 
-    /// Seconds of the crawl in one of ours.
+    /// Seconds of crawl time in one second of real time.
     pub fn pace(&self) -> f64 {
         self.timeline.pace()
     }
 
-    /// Sets how fast the crawl's time runs from its beginning, and remembers it. Meant for a simulated
-    /// web that lives faster: the crawl's rates are then by that web's seconds.
+    /// Sets the pace of crawl time from its beginning, and stores it. Meant for a simulated web
+    /// that runs faster: the crawl's rates are then per second of that web.
     pub fn set_pace(&mut self, pace: f64) {
         self.timeline.set_pace(pace);
         self.pages.put_meta("pace", self.timeline.pace().to_le_bytes().to_vec());
@@ -261,7 +261,7 @@ impl Partition {
         if !self.allows(host, &row.path)? {
             self.tally.drop(DropReason::Disallowed);
             self.taped.tell(Input::GivenUp { host, answer: None, at: now })?;
-            // The rules may change, so it is asked for again some day, as a page that is gone.
+            // The rules may change, so the page is retried later, like one that is gone.
             self.tell_outcome(page, Told::Gone, now)?;
             return Ok(None);
         }
@@ -294,7 +294,7 @@ impl Partition {
         self.tell_outcome(page, Told::Failed(reason), now)
     }
 
-    /// Gives a URL that is not known its page number.
+    /// Gives a new URL its page number.
     fn add_page(
         &mut self,
         url: &CanonicalUrl,
@@ -342,10 +342,10 @@ impl Partition {
         Ok(allows)
     }
 
-    /// Commits everything that was told and taken in. What cannot be written stays, and is tried again
+    /// Commits all inputs and reports taken in. What cannot be written stays, and is tried again
     /// next time.
     pub fn commit(&mut self) -> Result<(), CrawlError> {
-        // Records first: whatever is cut off when, a copy in the tables is in the archive.
+        // Records first: after a crash at any point, every copy in the tables is in the archive.
         if let Some(mark) = self.shelf.sync()? {
             self.pages.put_meta(ARCHIVED, mark);
         }
@@ -359,12 +359,12 @@ impl Partition {
         Ok(self.pages.commit()?)
     }
 
-    /// Commits if more than a few seconds' work waits for it.
+    /// Commits if more than [`MOST_WAITING`] rows wait.
     pub(crate) fn commit_if_large(&mut self) -> Result<(), CrawlError> {
         if self.pages.waiting() > MOST_WAITING { self.commit() } else { Ok(()) }
     }
 
-    /// Commits everything and makes it survive the machine. Only now is it stored.
+    /// Commits everything and syncs it to disk. Only now is it stored.
     pub fn sync(&mut self) -> Result<(), CrawlError> {
         self.commit()?;
         self.pages.sync()?;

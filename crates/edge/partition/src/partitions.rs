@@ -107,7 +107,7 @@ impl Partitions {
         &mut self.parts
     }
 
-    /// Sets the budget of the whole crawl, by the operator's second.
+    /// Sets the budget of the whole crawl, per second of the operator's clock.
     pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
         self.parts.iter_mut().try_for_each(|part| part.set_budget(budget, now))
     }
@@ -194,7 +194,7 @@ fn recorded(dir: &Path) -> Result<Option<u32>, StoreError> {
     }
 }
 
-/// Writes the number of partitions, whole or not at all.
+/// Writes the number of partitions atomically.
 fn record(dir: &Path, count: u32) -> Result<(), StoreError> {
     let (path, new) = (dir.join(NAME), dir.join("partitions.new"));
     let written = fs::create_dir_all(dir)

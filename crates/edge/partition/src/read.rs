@@ -1,4 +1,4 @@
-//! From an answer to what the crawl keeps of it: links, sketch, identity.
+//! Reads a response into what the crawl keeps of it: links, sketch, identity.
 
 use tidewatch_archive::Digest;
 use tidewatch_core::url::{Base, CanonicalUrl};
@@ -9,8 +9,8 @@ use tidewatch_parse::reading::Scope;
 
 use crate::work::Content;
 
-/// Reads an answer of any kind, with at most `text_bytes` of its text; 0 if nobody wants the document. What cannot be read has no links, and the
-/// digest of its bytes for an identity.
+/// Reads a response of any kind, with at most `text_bytes` of its text; 0 leaves the document out.
+/// An unreadable response has no links, and the digest of its bytes as its identity.
 pub(crate) fn read(
     url: &CanonicalUrl,
     response: &Response,

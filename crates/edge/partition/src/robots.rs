@@ -1,4 +1,4 @@
-//! The robots.txt rules that are in memory.
+//! A cache of robots.txt rules.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ impl RobotsCache {
         self.rules.get(&host).map(|robots| robots.allows(path))
     }
 
-    /// Keeps a host's rules in place of what was kept of it.
+    /// Caches a host's rules, replacing earlier ones.
     pub(crate) fn keep(&mut self, host: HostId, robots: Robots) {
         if self.rules.insert(host, robots).is_none() {
             self.order.push_back(host);

@@ -1,12 +1,12 @@
 //! The loop: jobs out, reports in, everything committed and synced twice a second.
 //!
-//! One thread owns the partition and never waits for the network: it hands jobs to the runtime and sleeps
-//! until a report comes or a host opens. So the partition's state needs no lock, and its decisions depend
-//! on reports alone. Reports join the next commit; a crash loses at most the work since the last sync,
-//! none of which was told to be stored.
+//! One thread owns the partition and never waits for the network: it hands jobs to the runtime and
+//! sleeps until a report comes or a host opens. So the partition's state needs no lock, and its
+//! decisions depend on reports alone. Reports join the next commit; a crash loses at most the work
+//! since the last sync, none of which was reported as stored.
 //!
-//! A full disk does not stop the crawl. What could not be written is kept; no report is taken in and no
-//! job handed out until it is written, which every sync tries again.
+//! A full disk pauses the crawl. What could not be written is kept, and every sync tries to write
+//! it; until one succeeds, no report is taken in and no job handed out.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -27,17 +27,17 @@ use crate::work::{Job, Report};
 
 /// How often everything is synced, and the watcher told.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
-/// The frontier is saved once its inputs since took this long to take in: a start, which takes
-/// them in again, is to be ready within seconds.
+/// A snapshot is saved once the inputs since the last one took this long to play: the next start,
+/// which plays them again, should take seconds.
 const LONGEST_REPLAY: Duration = Duration::from_secs(1);
-/// But not before this many times as long as saving takes, which grows with what is known.
+/// But only once they took this many times as long as saving, which grows with the frontier.
 const SAVE_SHARE: u32 = 3;
 /// How long requests under way may take to end when the crawl is stopped.
 const LAST_WAIT: Duration = Duration::from_secs(3);
-/// Reports that are committed together at most: a commit takes moments, not seconds.
+/// Most reports per commit, so that a commit takes moments, not seconds.
 const MOST_AT_ONCE: usize = 256;
-/// How long reports are waited for that come right after another. No host notices: its gap is
-/// longer, or it is asked a thousand times a second.
+/// How long to wait for more reports after the first. No host notices: its gap is longer, or it
+/// gets a thousand requests a second.
 const LINGER: Duration = Duration::from_millis(1);
 /// Longest that the loop sleeps: a stop is noticed within this time.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 pub struct Clock {
     began: Instant,
     origin: Time,
-    /// Seconds of the crawl in one of ours.
+    /// Seconds of crawl time in one second of real time.
     pace: f64,
 }
 
@@ -64,7 +64,7 @@ impl Clock {
         self.origin + Span::from_micros(micros as u64)
     }
 
-    /// How long we have to wait until a time.
+    /// Real time to wait until `time`.
     fn until(&self, time: Time) -> Duration {
         let micros = time.since(self.now()).as_micros() as f64 / self.pace;
         Duration::from_micros(micros as u64)
@@ -78,18 +78,18 @@ pub struct Stop {
     pub after: Option<Duration>,
     /// After this many page requests in this run.
     pub fetches: Option<u64>,
-    /// When someone says so.
+    /// Once this flag is set.
     pub flag: Arc<AtomicBool>,
 }
 
 /// Why it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Its time was over.
+    /// [`Stop::after`] has passed.
     Time,
-    /// It made as many fetches as it should.
+    /// [`Stop::fetches`] were made.
     Fetches,
-    /// Someone said so.
+    /// [`Stop::flag`] was set.
     Told,
 }
 
@@ -105,11 +105,11 @@ impl Stop {
     }
 }
 
-/// Someone who follows a partition.
+/// Hooks into a partition's run.
 pub trait Watch {
-    /// These pages' copies are stored: they survive the machine.
+    /// These pages' copies are synced to disk.
     fn stored(&mut self, _partition: &Partition, _pages: &[PageId]) {}
-    /// Takes part in every turn of the loop.
+    /// Called in every turn of the loop.
     fn turn(&mut self, _partition: &mut Partition, _now: Time) -> Result<(), CrawlError> {
         Ok(())
     }
@@ -175,7 +175,7 @@ struct Hand<'h> {
 }
 
 impl Hand<'_> {
-    /// Hands out everything that can be done now, and returns when there is more.
+    /// Hands out every job that can start now, and returns when to look again.
     fn out(&mut self, partition: &mut Partition, now: Time) -> Result<Time, CrawlError> {
         loop {
             let job = match partition.next(now)? {
@@ -198,7 +198,7 @@ impl Hand<'_> {
     }
 }
 
-/// The address that a job asks.
+/// The address that a job's request goes to.
 fn address(partition: &Partition, job: &Job) -> Option<IpAddr> {
     match job {
         Job::Resolve { .. } => None,
@@ -218,7 +218,7 @@ fn take(
 ) -> Result<(), CrawlError> {
     let first = reports.recv_timeout(wait).ok();
     if first.is_some() && hand.under_way > 1 {
-        // The others are not far, and one commit for many is cheaper than many.
+        // More reports follow soon, and one commit for all is cheaper than one for each.
         std::thread::sleep(LINGER);
     }
     let turn = Instant::now();
@@ -229,7 +229,7 @@ fn take(
         taken.push((partition.take_in(report, now)?, parsed, now));
     }
     partition.taped_mut().count_time(turn.elapsed());
-    // They are told to be stored after the next sync.
+    // The watcher hears of them after the next sync.
     keeper.stored.extend(taken.iter().filter_map(|(settled, ..)| settled.held()));
     let committed = partition.commit_if_large();
     for (settled, parsed, now) in taken {
@@ -248,7 +248,7 @@ struct Keeper {
     synced: Instant,
     /// There is too little room to go on.
     is_full: bool,
-    /// There is something that could not be written.
+    /// A write failed for lack of room and waits to be retried.
     is_stuck: bool,
 }
 
@@ -257,7 +257,7 @@ impl Keeper {
         Keeper { stored: Vec::new(), synced: Instant::now(), is_full: false, is_stuck: false }
     }
 
-    /// Takes a full disk for a reason to pause, and any other error for what it is.
+    /// Pauses if the error is a full disk; returns any other error.
     fn bear(
         &mut self,
         done: Result<(), CrawlError>,
@@ -292,7 +292,7 @@ impl Keeper {
         let least = partition.config().free_disk_mb << 20;
         let is_full = watch.free_bytes(partition.store().dir()).is_some_and(|free| free < least);
         if self.is_stuck && is_full {
-            // It would fail again.
+            // The write would fail again.
             self.synced = Instant::now();
             return Ok(());
         }
@@ -318,7 +318,7 @@ impl Keeper {
         watch.stored(partition, &self.stored);
         self.stored.clear();
         watch.tick(partition, now);
-        // A status that cannot be written is old, which its reader can live with.
+        // If the write fails, readers see older figures, which is harmless.
         let _ = partition.status().write(partition.store().dir());
         self.synced = Instant::now();
         Ok(())

@@ -1,16 +1,16 @@
 //! The archive as a partition uses it: where a body lies, and whether it is still there.
 //!
-//! The tables must never be ahead of the archive, whatever is cut off when. So a copy is committed only
-//! after its record is synced ([`Shelf::sync`] comes before [`crate::Partition::commit`] writes the
-//! tables), and a place that the files do not reach counts as missing: its page is then fetched without
-//! conditions and archived anew.
+//! The tables must never be ahead of the archive, whenever a crash strikes. So a copy is committed
+//! only after its record is synced ([`Shelf::sync`] comes before [`crate::Partition::commit`]
+//! writes the tables), and a place that the files do not reach counts as missing: its page is then
+//! fetched without conditions and archived anew.
 
 use std::path::Path;
 
 use tidewatch_archive::{Archive, ArchiveError, Findings, Location, Packed};
 use tidewatch_store::Place;
 
-/// An archive, or none where a crawl is only looked at.
+/// The archive; none if the crawl is open for reading.
 pub(crate) struct Shelf {
     archive: Option<Archive>,
     /// What was damaged when the archive was opened.
@@ -25,7 +25,7 @@ impl Shelf {
         Shelf { archive: None, findings: Findings::default(), is_dirty: false }
     }
 
-    /// Opens the archive of a directory for more; `synced` is what [`Shelf::sync`] returned last.
+    /// Opens a directory's archive for appending; `synced` is what [`Shelf::sync`] returned last.
     pub(crate) fn open(
         dir: &Path,
         most_bytes: u64,
@@ -49,14 +49,14 @@ impl Shelf {
     /// Always `true` without an archive.
     pub(crate) fn has(&self, place: Place) -> bool {
         let Place { file, offset, bytes } = place;
-        // A place behind the end at the opening was given since then: no place is given twice.
+        // A place beyond the end at opening was assigned since then: no place is assigned twice.
         let is_new = (file, offset) >= self.findings.end;
         let is_lost = || self.findings.is_lost(Location { file, offset, bytes });
         self.archive.is_none() || bytes > 0 && (is_new || !is_lost())
     }
 
-    /// Makes everything appended survive the machine. Returns the mark to commit with the copies, if
-    /// something was appended.
+    /// Syncs everything appended to disk. Returns the mark to commit with the copies, if something
+    /// was appended.
     pub(crate) fn sync(&mut self) -> Result<Option<Vec<u8>>, ArchiveError> {
         let Some(archive) = self.archive.as_mut().filter(|_| self.is_dirty) else {
             return Ok(None);

@@ -24,13 +24,13 @@ const BUFFER: usize = 1 << 20;
 /// A frontier, and where the tape goes on.
 pub(crate) struct Snapshot {
     pub(crate) frontier: Frontier<'static>,
-    /// The first batch that it has not seen.
+    /// The first batch after it.
     pub(crate) batch: u64,
-    /// The latest time that it has heard of.
+    /// The latest time of any input before it.
     pub(crate) last: Time,
 }
 
-/// Writes a snapshot, old or new and nothing between. `false` if the policy cannot be saved.
+/// Writes a snapshot atomically. `false` if the policy cannot be saved.
 pub(crate) fn write(
     dir: &Path,
     frontier: &Frontier<'_>,
@@ -59,14 +59,14 @@ pub(crate) fn write(
     Ok(true)
 }
 
-/// The snapshot of a directory, if there is a good one from before `next_batch`.
+/// The snapshot of a directory, if there is a valid one from before `next_batch`.
 pub(crate) fn read(dir: &Path, policy: Box<dyn Policy>, next_batch: u64) -> Option<Snapshot> {
     let mut file = File::open(dir.join(NAME)).ok()?;
     let mut head = [0; HEAD];
     file.read_exact(&mut head).ok()?;
     let number = |at: usize| head[at..at + 8].try_into().ok().map(u64::from_le_bytes);
     let (sum, batch, last) = (number(8)?, number(16)?, number(24)?);
-    // Read twice: nothing is made of bytes before they are known to be good.
+    // Read twice: the checksum is verified before anything is decoded.
     let is_good = head[..8] == *MAGIC && sum == checksum(&head[16..], &sum_of(&mut file).ok()?);
     if !is_good || batch > next_batch {
         return None;
@@ -77,12 +77,12 @@ pub(crate) fn read(dir: &Path, policy: Box<dyn Policy>, next_batch: u64) -> Opti
     Some(Snapshot { frontier, batch, last: Time::from_micros(last) })
 }
 
-/// Of the head and of the state.
+/// Checksum of head and state.
 fn checksum(head: &[u8], state: &Xxh3) -> u64 {
     xxh3_64(head) ^ state.digest().rotate_left(1)
 }
 
-/// Of the rest of a file.
+/// Checksum of the rest of a file.
 fn sum_of(file: &mut File) -> io::Result<Xxh3> {
     let (mut sum, mut buffer) = (Xxh3::new(), vec![0; BUFFER]);
     loop {
@@ -93,7 +93,7 @@ fn sum_of(file: &mut File) -> io::Result<Xxh3> {
     }
 }
 
-/// A file that sums up what is written to it.
+/// A file that hashes what is written to it.
 struct Summed {
     file: File,
     sum: Xxh3,

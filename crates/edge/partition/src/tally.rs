@@ -8,7 +8,7 @@ use tidewatch_store::StoreError;
 
 use crate::pages::Pages;
 
-/// Under which name the store keeps the counts.
+/// Name under which the store keeps the counts.
 const NAME: &str = "tally";
 
 /// What happened so far.
@@ -47,11 +47,11 @@ impl Tally {
 
     /// Estimated share of time that a copy is up to date; `None` before any was checked.
     ///
-    /// > F = (1 − s) / (−ln s), s = share of visits again that saw no change
+    /// > F = (1 − s) / (−ln s), s = share of revisits that saw no change
     ///
-    /// which is the freshness of a page visited at equal intervals whose changes are
-    /// Poisson and unseen between visits with chance s (`[CGM03]` §3). For pages of unlike
-    /// rates it is an estimate; pages never visited again are not in it.
+    /// which is the freshness of a page visited at equal intervals, with Poisson changes and chance
+    /// s of none between two visits (`[CGM03]` §3). For pages of unlike rates it is an estimate;
+    /// pages never revisited are left out.
     pub fn freshness_estimate(&self) -> Option<f64> {
         let same = self.revisits.checked_sub(self.changes)? as f64 / self.revisits as f64;
         match same {

@@ -19,7 +19,7 @@ use crate::snapshot;
 pub struct Replayed {
     /// Everything that the frontier was told or asked.
     pub inputs: u64,
-    /// The decisions among them, all of which came out as they did then.
+    /// The decisions among them, all the same as then.
     pub decisions: u64,
 }
 
@@ -129,8 +129,8 @@ impl Taped {
         Ok(replayed)
     }
 
-    /// Writes a snapshot that has seen every batch before `batch`. Without one the next start takes
-    /// longer and comes to the same, so a failure is no error.
+    /// Writes a snapshot that has seen every batch before `batch`. Without one the next start only
+    /// takes longer, so a failure is no error.
     pub(crate) fn save(&mut self, dir: &Path, batch: u64) {
         let began = Instant::now();
         let _ = snapshot::write(dir, &self.frontier, batch, self.last);
@@ -199,12 +199,12 @@ impl Taped {
         self.frontier.activity()
     }
 
-    /// The policy's account of a page.
+    /// The policy's explanation of a page.
     pub(crate) fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
         self.frontier.why(page, now)
     }
 
-    /// What another budget would bring, by the frontier's own second.
+    /// What another budget would bring, per second of crawl time.
     pub(crate) fn what_if(&self, budget: Rate) -> Option<WhatIf> {
         self.frontier.what_if(budget)
     }
@@ -214,12 +214,12 @@ impl Taped {
         self.frontier.standing()
     }
 
-    /// The budget that the policy would spend at each price, by the frontier's own second.
+    /// The budget that the policy would spend at each price, per second of crawl time.
     pub(crate) fn demand(&self) -> Option<DemandCurve> {
         self.frontier.demand()
     }
 
-    /// The budget, by the frontier's own second.
+    /// The budget, per second of crawl time.
     pub(crate) fn budget(&self) -> Rate {
         self.frontier.budget()
     }

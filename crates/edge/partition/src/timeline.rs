@@ -7,7 +7,7 @@ use tidewatch_core::{Rate, Time, calendar};
 pub(crate) struct Timeline {
     /// Unix time of the crawl's time zero, in microseconds.
     epoch: i64,
-    /// Seconds of the crawl in one of ours.
+    /// Seconds of crawl time in one second of real time.
     pace: f64,
     /// The calendar year at the start.
     year: u16,
@@ -40,12 +40,12 @@ impl Timeline {
         }
     }
 
-    /// Microseconds of ours up to a crawl's time.
+    /// Microseconds of real time from time zero to `time`.
     fn lived(&self, time: Time) -> u64 {
         (time.as_micros() as f64 / self.pace) as u64
     }
 
-    /// Seconds of the crawl in one of ours.
+    /// Seconds of crawl time in one second of real time.
     pub(crate) const fn pace(&self) -> f64 {
         self.pace
     }
@@ -55,17 +55,17 @@ impl Timeline {
         self.pace = if pace > 0.0 && pace.is_finite() { pace } else { 1.0 };
     }
 
-    /// The calendar year at the start, by which endless calendars are told.
+    /// The calendar year at the start, for detecting endless calendars.
     pub(crate) const fn year(&self) -> u16 {
         self.year
     }
 
-    /// A rate by our second as one by the crawl's second.
+    /// Converts a rate per real second to one per second of crawl time.
     pub(crate) fn own_rate(&self, rate: Rate) -> Rate {
         Rate::per_second(rate.as_per_second() / self.pace).unwrap_or(rate)
     }
 
-    /// A rate by the crawl's second as one by ours.
+    /// Converts a rate per second of crawl time to one per real second.
     pub(crate) fn our_rate(&self, rate: Rate) -> Rate {
         Rate::per_second(rate.as_per_second() * self.pace).unwrap_or(rate)
     }

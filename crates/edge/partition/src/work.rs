@@ -54,10 +54,10 @@ pub struct Held {
     pub unix_micros: i64,
 }
 
-/// What came of a job, and how long its request took.
+/// The result of a job, and how long its request took.
 #[derive(Debug)]
 pub enum Report {
-    /// A host's address, and how long that holds.
+    /// A host's address, and how long it is valid.
     Resolved {
         /// The host.
         host: HostId,
@@ -83,7 +83,7 @@ pub enum Report {
         host: HostId,
         /// The page.
         page: PageId,
-        /// What came.
+        /// The result.
         came: Came,
         /// Status of the answer, if there was one.
         status: Option<u16>,
@@ -91,7 +91,7 @@ pub enum Report {
         body_bytes: u64,
         /// Records for the archive, where there was an answer.
         packed: Option<Packed>,
-        /// When it was asked for, in microseconds of Unix time.
+        /// When it was requested, in microseconds of Unix time.
         unix_micros: i64,
         /// How long it took.
         took: Span,
@@ -108,7 +108,7 @@ impl Report {
     }
 }
 
-/// What came of a page.
+/// The result of a page request.
 #[derive(Debug)]
 pub enum Came {
     /// Content.
@@ -132,7 +132,7 @@ pub enum Came {
     Nothing(Reason),
 }
 
-/// What a page holds.
+/// The content of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
     /// Status of the answer.
@@ -151,12 +151,12 @@ pub struct Content {
     pub sketch: Vec<u64>,
     /// Links that may be followed, in page order, with the words of each.
     pub links: Vec<(CanonicalUrl, String)>,
-    /// Sources that it names: feeds.
+    /// Feeds that it names.
     pub feeds: Vec<CanonicalUrl>,
     /// Links that the page says have changed: indices into `links`, ascending, and when, in
     /// microseconds of Unix time.
     pub dated: Vec<(usize, i64)>,
-    /// What says so: `sitemap` or `feed`.
+    /// The kind of list that says so: `sitemap` or `feed`.
     pub list: &'static str,
     /// The whole document, where an index wants it.
     pub parsed: Option<Box<Parsed>>,

@@ -1,4 +1,4 @@
-//! One process to a directory, one format to a version.
+//! Locks a crawl's directory and checks its format version.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
@@ -6,17 +6,17 @@ use std::path::Path;
 
 use crate::StoreError;
 
-/// Counts up whenever what is written changes its meaning.
+/// Format version: incremented whenever written data changes its meaning.
 const FORMAT: u32 = 3;
 
-/// The right to use a directory, as long as it lives.
+/// The lock on a directory, held until dropped.
 #[derive(Debug)]
 pub(crate) struct Claim {
     _lock: File,
 }
 
 impl Claim {
-    /// Takes the directory of a crawl together with other readers. Nothing in it is changed.
+    /// Locks a crawl's directory together with other readers. Nothing in it is changed.
     pub(crate) fn share(dir: &Path) -> Result<Claim, StoreError> {
         if !dir.join("format").is_file() {
             return Err(StoreError::NoCrawl { dir: dir.to_owned() });
@@ -35,7 +35,7 @@ impl Claim {
         Ok(Claim { _lock: lock })
     }
 
-    /// Takes the directory, made if it is not there.
+    /// Locks the directory for one writer; creates it if it is missing.
     pub(crate) fn take(dir: &Path) -> Result<Claim, StoreError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -74,7 +74,7 @@ fn check_format(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether something lies there that a crawl that died at birth did not leave.
+/// Whether `dir` holds more than a crawl leaves that died while being created.
 fn has_other_files(dir: &Path) -> io::Result<bool> {
     for file in fs::read_dir(dir)? {
         let name = file?.file_name();

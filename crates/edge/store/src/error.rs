@@ -1,4 +1,4 @@
-//! What can go wrong with a crawl's directory.
+//! Errors of a crawl's directory.
 
 use std::io;
 use std::path::PathBuf;
@@ -40,13 +40,13 @@ pub enum StoreError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The storage engine failed.
     #[error("the tables in db cannot be read or written ({})", cause(.0))]
     Engine(#[from] fjall::Error),
-    /// The tables hold less than was stored.
+    /// The tables hold less than was synced.
     #[error(
         "{} is damaged: it holds less than was stored, and nothing was changed; restore the crawl's \
          directory from a copy, or delete the file `synced` in it to go on with what is left",
@@ -56,7 +56,7 @@ pub enum StoreError {
         /// The journal, or the directory of the tables.
         path: PathBuf,
     },
-    /// Somebody wants to write to a store that was opened for reading.
+    /// A write to a store that was opened for reading.
     #[error("{} was opened for reading", dir.display())]
     ReadOnly {
         /// The crawl's directory.
@@ -71,7 +71,7 @@ pub enum StoreError {
     /// A write failed, and none has been tried since.
     #[error("the store's tables are closed since a write failed; free some room on the disk")]
     Closed,
-    /// A small file does not hold what it should.
+    /// A small file is malformed.
     #[error("{} does not hold {held}; restore the directory from a copy", path.display())]
     BadFile {
         /// The file.
@@ -87,14 +87,14 @@ pub enum StoreError {
         /// The row.
         key: u64,
     },
-    /// More pages than numbers.
+    /// Page numbers are used up.
     #[error("this crawl knows 4,294,967,295 pages, which is as many as one directory can hold")]
     TooManyPages,
 }
 
 impl StoreError {
-    /// Whether the disk is full, or may be: after a write that failed in the background the engine
-    /// only says that there was one, and what it was shows when the tables are opened again.
+    /// Whether the disk is full, or may be: the engine does not say why a background write failed;
+    /// the cause shows when the tables are opened again.
     pub fn is_full_disk(&self) -> bool {
         match self {
             StoreError::Io { source, .. } => is_full(source),
@@ -111,12 +111,12 @@ pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// What the system said, if an error comes from there.
+/// The I/O error behind `error`, if there is one.
 fn io_cause<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e io::Error> {
     error.downcast_ref().or_else(|| io_cause(error.source()?))
 }
 
-/// What the engine's error says in a person's words.
+/// Describes the engine's error for the operator.
 fn cause(error: &fjall::Error) -> String {
     if let Some(io) = io_cause(error) {
         return io.to_string();

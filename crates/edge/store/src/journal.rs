@@ -1,9 +1,9 @@
 //! The engine's journals, checked before the engine reads them.
 //!
-//! The engine cuts a journal at the first batch that it cannot read, and everything behind that is gone
-//! without a word. Behind a crash that is right: the last batch may be torn. Behind a flipped bit it
-//! loses what was stored. So the journals are read here first, by their own checksums, and compared with
-//! what the last sync is known to have made durable ([`crate::synced`]).
+//! The engine cuts a journal at the first batch that it cannot read and silently loses everything
+//! after it. After a crash that is right: the last batch may be torn. After a flipped bit it loses
+//! stored data. So the journals are read here first, by their own checksums, and compared with what
+//! the last sync made durable ([`crate::synced`]).
 //!
 //! # Format
 //!
@@ -27,12 +27,12 @@ use xxhash_rust::xxh3::Xxh3;
 /// The engine's number of the table of the tape.
 const TAPE_TABLE: u64 = 5;
 
-/// A journal as far as it can be read.
+/// A journal, as far as it is readable.
 #[derive(Debug)]
 pub(crate) struct Journal {
     /// The file.
     pub(crate) path: PathBuf,
-    /// Whole batches, from the beginning.
+    /// Bytes of whole batches, from the beginning.
     pub(crate) whole: u64,
     /// Whether something other than zeros follows them.
     pub(crate) has_rest: bool,
@@ -64,7 +64,7 @@ impl Journal {
     fn read(path: PathBuf) -> io::Result<Journal> {
         let bytes = fs::read(&path)?;
         let (mut whole, mut last_tape, mut last_number) = (0, None, None);
-        // No checksum covers a batch's number, but they grow.
+        // No checksum covers the numbers of batches, but they grow.
         while let Some(batch) = batch(&bytes, whole)
             && last_number < Some(batch.number)
         {

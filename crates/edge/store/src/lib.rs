@@ -25,11 +25,11 @@
 //! tells how much the last sync made durable. If less is there, the store is refused and left as it is.
 //! [`Store::read`] changes nothing in any case.
 //!
-//! # When the disk refuses
+//! # Failed writes
 //!
-//! The engine takes no write after one that failed. So the tables are closed then, and opened
-//! again with the next commit, which finds what had been committed. Whoever keeps a batch until it
-//! is committed, and commits it again, loses nothing.
+//! After a failed write the engine refuses all others. So the store closes the tables, and the next
+//! commit opens them again and finds all earlier commits. A caller that keeps a batch until it is
+//! committed, and commits it again, loses nothing.
 
 mod dir;
 mod error;
@@ -73,8 +73,8 @@ impl Default for Memory {
     }
 }
 
-/// Reads the journals and makes sure that they hold everything that was synced. Whatever else they hold
-/// may be torn by a crash.
+/// Reads the journals and checks that they hold everything that was synced. A crash may have torn
+/// whatever follows.
 fn check_journals(dir: &Path) -> Result<Vec<Journal>, StoreError> {
     let db = dir.join("db");
     let journals = journal::read(&db).map_err(|source| StoreError::Io { path: db, source })?;
@@ -95,19 +95,19 @@ fn check_journals(dir: &Path) -> Result<Vec<Journal>, StoreError> {
 pub struct Store {
     dir: PathBuf,
     memory: Memory,
-    /// Closed after a write that failed.
+    /// Closed after a failed write.
     tables: Option<Tables>,
     sieve: Sieve,
     hosts: FxHashMap<Box<str>, HostId>,
     next_page: PageId,
-    /// The number of the next batch on the tape. Kept here, so that a batch which had reached the
-    /// disk although that said otherwise has the same number when it is committed again.
+    /// The number of the next batch on the tape. Kept here, so that a batch that reached the disk
+    /// although its commit failed has the same number when it is committed again.
     next_tape: u64,
     /// Pages before this one are committed.
     committed: PageId,
     /// Where the last sync is noted; none in a store that is only read.
     mark: Option<Mark>,
-    // Given up last, when the tables are closed.
+    // Dropped last, after the tables are closed.
     _view: Option<TempDir>,
     _claim: Claim,
 }
@@ -150,7 +150,7 @@ impl Store {
             return Err(StoreError::Lost { path: dir.join("db") });
         }
         if sieve.covers() > next_page {
-            // A crash took pages that were never synced: make the index again.
+            // A crash lost pages that were never synced: rebuild the index.
             std::fs::remove_dir_all(&path).map_err(io)?;
             sieve = Sieve::open(&path, memory.sieve).map_err(io)?;
         }
@@ -248,8 +248,8 @@ impl Store {
         Ok(page)
     }
 
-    /// Commits a batch as one: after a crash of this process all of it is there. Should it fail,
-    /// the same batch, or more, is to be committed again before anything else.
+    /// Commits a batch as one: after a crash of this process all of it is there. If this fails,
+    /// commit the same batch, or one that extends it, before anything else.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
         if !batch.is_empty() {
             let tape = self.next_tape;
@@ -262,12 +262,12 @@ impl Store {
         Ok(())
     }
 
-    /// Makes room in memory, if it is time. Should it fail, it can be tried again.
+    /// Spills the sieve if it is full. Can be retried after a failure.
     pub fn tidy(&mut self) -> Result<(), StoreError> {
         if self.sieve.is_full() { self.spill() } else { Ok(()) }
     }
 
-    /// Makes everything committed survive the machine.
+    /// Syncs everything committed to disk.
     pub fn sync(&mut self) -> Result<(), StoreError> {
         self.write(Tables::sync)?;
         let synced = Synced { tape: self.next_tape, pages: self.committed.0 };
@@ -293,7 +293,7 @@ impl Store {
         Ok(())
     }
 
-    /// The tables, for reading. There are none between a write that failed and the next.
+    /// The tables, for reading; closed between a failed write and the next.
     pub fn tables(&self) -> Result<&Tables, StoreError> {
         self.tables.as_ref().ok_or(StoreError::Closed)
     }

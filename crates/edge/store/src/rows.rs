@@ -72,7 +72,7 @@ pub struct RobotsRow {
     pub body: Vec<u8>,
     /// When it was read.
     pub at: Time,
-    /// Until when it holds.
+    /// When it expires.
     pub good_until: Time,
 }
 
@@ -83,7 +83,7 @@ pub struct HostRow {
     pub origin: String,
     /// Its robots.txt, once read.
     pub robots: Option<RobotsRow>,
-    /// What it says where there is no page, once asked.
+    /// What it answers for a page that cannot exist, once probed.
     pub absent: Option<Absent>,
 }
 
@@ -101,7 +101,7 @@ pub enum Absent {
     },
 }
 
-/// What may tell that two pages of a host say the same.
+/// The key under which possible duplicates within a host meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TwinKey {
     /// The host.
@@ -139,7 +139,7 @@ pub struct Batch {
     pub pages: Vec<(PageId, PageRow)>,
     /// New or changed copies.
     pub copies: BTreeMap<PageId, CopyRow>,
-    /// Pages whose copy is no more.
+    /// Pages whose copy was removed.
     pub gone: BTreeSet<PageId>,
     /// The first page of a host with a smallest fragment hash.
     pub twins: BTreeMap<TwinKey, PageId>,

@@ -1,8 +1,8 @@
 //! What the last sync made durable, in a file of its own beside the tables.
 //!
-//! The tables cannot tell whether they once held more. This can: after each sync it says how long the tape
-//! was and how many pages there were. It is written after the sync and never synced itself, so it may be
-//! older than the tables and is never newer.
+//! The tables cannot tell whether they once held more. This file can: after each sync it says how
+//! long the tape was and how many pages there were. It is written after the sync and never synced
+//! itself, so it may be older than the tables but is never newer.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) struct Synced {
 }
 
 impl Synced {
-    /// What the file of a directory says; nothing, if it is not there or not whole.
+    /// Reads a directory's file; zeros if it is missing or damaged.
     pub(crate) fn read(dir: &Path) -> Synced {
         let text = std::fs::read_to_string(dir.join(NAME)).unwrap_or_default();
         Synced::parse(&text).unwrap_or_default()
@@ -37,7 +37,7 @@ impl Synced {
         (text == found.text()).then_some(found)
     }
 
-    /// Always of the same length, so that a shorter text never leaves a rest behind.
+    /// Of fixed length, so that overwriting leaves no remainder.
     fn text(self) -> String {
         let numbers = format!("{:020} {:010}", self.tape, self.pages);
         let sum = xxh3_64(numbers.as_bytes());

@@ -22,9 +22,9 @@ pub struct Tables {
     outbox: Keyspace,
 }
 
-/// Bytes of journals, which a start after a crash has to read: the least that the engine takes.
+/// Limit of the journals, which a start after a crash reads: the engine's minimum.
 const JOURNAL_BYTES: u64 = 64 << 20;
-/// Bytes of a table that are in memory and in the journal before they are written out.
+/// Bytes of a table in memory and in the journal before they are flushed.
 const MEMTABLE_BYTES: u64 = 8 << 20;
 
 type Row<K, V> = Result<(K, V), StoreError>;
@@ -81,7 +81,7 @@ impl Tables {
         Ok(rows.commit()?)
     }
 
-    /// Makes everything committed survive the machine.
+    /// Syncs everything committed to disk.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         Ok(self.db.persist(PersistMode::SyncAll)?)
     }

@@ -31,7 +31,7 @@ pub(crate) fn of(dir: &Path, journals: &[Journal]) -> io::Result<TempDir> {
     Ok(view)
 }
 
-/// Copies small files and links large ones, except journals. A directory that is not there stays so.
+/// Copies small files and links large ones, except journals. Skips a missing directory.
 fn mirror(from: &Path, to: &Path) -> io::Result<()> {
     if !from.exists() {
         return Ok(());

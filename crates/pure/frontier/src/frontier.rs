@@ -90,7 +90,7 @@ pub struct RobotsRead {
 /// something, as the lab's oracles do.
 #[derive(Serialize, Deserialize)]
 pub struct Frontier<'p> {
-    /// Saved and loaded by itself.
+    /// Saved and loaded separately.
     #[serde(skip, default = "nobody")]
     policy: Box<dyn Policy + 'p>,
     rules: Politeness,
@@ -177,7 +177,7 @@ impl<'p> Frontier<'p> {
         self.policy.what_if(budget.as_per_second())
     }
 
-    /// How things stand, as far as the policy can tell.
+    /// Price and freshness, as far as the policy can tell.
     pub fn standing(&self) -> Option<Standing> {
         self.policy.standing()
     }

@@ -1,10 +1,9 @@
-//! The tape: everything that was ever put into a [`Frontier`], in order.
+//! The tape: every input of a [`Frontier`], in order.
 //!
-//! A frontier reads no clock and draws no ambient randomness, so its whole
-//! state follows from what it was told. The crawler writes every input to its
-//! store; at the next start, and in the lab, playing the tape brings the same
-//! frontier back and takes the same decisions again. A decision is on the tape
-//! too, so that a replay can be checked against it.
+//! A frontier reads no clock and draws no ambient randomness, so its inputs determine its state.
+//! The crawler writes every input to its store; playing the tape, at the next start or in the lab,
+//! restores the same frontier and takes the same decisions again. The tape records decisions too,
+//! so that a replay can be checked.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{
@@ -14,8 +13,7 @@ use tidewatch_core::{
 
 use crate::{Answer, Command, Frontier, HostMemo, Limits, Next, Politeness, RobotsRead, ServerId};
 
-/// One input. What a page's address is stands in the store's table of pages,
-/// in the order of their numbers, and not here.
+/// One input. Page URLs are not on the tape: the store's table of pages has them, by page number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Input {
     /// The next host became known.
@@ -45,7 +43,7 @@ pub enum Input {
         page: PageId,
         /// When.
         at: Time,
-        /// Which kind.
+        /// The kind of hint.
         kind: String,
     },
     /// The budget changed, in fetches per second.
@@ -61,7 +59,7 @@ pub enum Input {
         host: HostId,
         /// Its address's number.
         server: ServerId,
-        /// Until when that holds.
+        /// When that expires.
         good_until: Time,
         /// When.
         at: Time,
@@ -90,7 +88,7 @@ pub enum Input {
     GivenUp {
         /// The host.
         host: HostId,
-        /// The request that decided it, if any, and how long it took.
+        /// The answer that ended it, if any, and how long it took.
         answer: Option<(Answer, Span)>,
         /// When.
         at: Time,
@@ -102,35 +100,35 @@ pub enum Input {
         /// Until when.
         until: Time,
     },
-    /// The frontier was asked what to do, and its policy had a say.
+    /// [`Frontier::next`] was called and changed the state.
     Asked {
         /// When.
         at: Time,
-        /// What it decided.
+        /// The decision.
         decided: Option<Command>,
     },
     /// The operator set other rules.
     Rules {
-        /// How servers are treated.
+        /// Politeness rules.
         politeness: Politeness,
-        /// How much at once.
+        /// Concurrency limits.
         limits: Limits,
     },
-    /// The crawler started again: whatever was under way is lost.
+    /// The crawler restarted: all jobs are lost.
     Resumed {
         /// When.
         at: Time,
     },
 }
 
-/// What users asked, owned.
+/// A query from the search log, owned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Query {
     /// The words.
     pub words: String,
-    /// How often.
+    /// How often it was asked.
     pub count: f64,
-    /// How much of the need is unmet.
+    /// Share of the need that the collection leaves unmet.
     pub need: f64,
 }
 
@@ -141,15 +139,15 @@ pub struct Fetched {
     pub page: PageId,
     /// When.
     pub at: Time,
-    /// What for.
+    /// The purpose of the fetch.
     pub kind: FetchKind,
-    /// The successful fetch before.
+    /// Time of the previous successful fetch.
     pub previous: Option<Time>,
-    /// What came back.
+    /// The outcome.
     pub outcome: Came,
 }
 
-/// What came back, owned.
+/// The outcome of a fetch, owned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Came {
     /// A page.
@@ -162,16 +160,16 @@ pub enum Came {
         sketch: Vec<u64>,
         /// Links, in page order.
         links: Vec<LinkSeen>,
-        /// The words of each link.
+        /// The anchor text of each link.
         anchors: Vec<String>,
     },
-    /// Nothing, for good.
+    /// The page is gone.
     Gone,
-    /// Nothing can be said about the page.
+    /// The fetch failed and tells nothing about the page.
     Failed(Reason),
 }
 
-/// A tape that this frontier could not have played.
+/// A replayed decision differs from the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the tape does not fit: at {at} it says that {then:?} was decided, but the policy now decides \
@@ -183,14 +181,14 @@ pub struct Diverged {
     now: Option<Command>,
 }
 
-/// What a tape leaves out: the URLs of pages.
+/// The URLs of pages, which a tape leaves out.
 pub trait Names {
-    /// The address of the next page on the tape.
+    /// The URL of the next page on the tape.
     fn next_url(&mut self) -> String;
 }
 
 impl Input {
-    /// When it happened, where that is said.
+    /// When it happened; `None` for inputs without a time.
     pub fn at(&self) -> Option<Time> {
         match *self {
             Input::Page { at, .. }

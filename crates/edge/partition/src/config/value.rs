@@ -7,7 +7,7 @@ use toml::Value;
 
 /// A type that a setting can have.
 pub(super) trait Setting: Sized {
-    /// Takes the value over, or says what would have been right.
+    /// Takes over `value`; the error says what is accepted.
     fn read(&mut self, value: &Value) -> Result<(), &'static str>;
     /// The value as TOML.
     fn show(&self) -> String;

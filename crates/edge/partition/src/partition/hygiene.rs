@@ -1,13 +1,11 @@
-//! Pages that are not worth keeping, told by what they say rather than by their address.
+//! Pages not worth keeping, recognised by their content rather than their URL.
 //!
-//! Two kinds. A *duplicate* says what another page of its host says: all of it
-//! to a reader's eye, or so much that its whole sketch is the same. A *soft 404*
-//! says with status 200 what its host says of a page that cannot exist, which
-//! the host is asked for once: the probe is a page like any other, so it waits
-//! for its turn, keeps the gap and obeys robots.txt.
+//! Two kinds. A *duplicate* shows a reader the same as another page of its host, or has the same
+//! whole sketch. A *soft 404* has status 200 but the content that its host returns for a page that
+//! cannot exist. The crawl requests such a page once: the probe is a page like any other, so it
+//! waits for its turn, keeps the gap and obeys robots.txt.
 //!
-//! Whatever is left out is counted under its reason, and its policy is told
-//! that it is gone.
+//! Every page left out is counted under its reason, and the policy is told that it is gone.
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{DropReason, HostId, PageId, Time};
@@ -18,10 +16,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{CrawlError, Found, Partition};
 use crate::work::{Came, Content};
 
-/// Begins the path of a page that cannot exist.
+/// Path prefix of probes.
 const PROBE: &str = "/tidewatch-probe-";
-/// Fragment hashes that a sketch must have to stand for a whole page: with all
-/// of so many the same, two pages share nine fragments in ten or more, most likely.
+/// Least number of hashes in a sketch that is compared: if all of so many agree, two pages most
+/// likely share nine fragments in ten or more.
 const WHOLE_SKETCH: usize = 8;
 
 /// Whether a page is a probe.
@@ -29,13 +27,13 @@ pub(super) fn is_probe(row: &PageRow) -> bool {
     row.via.is_none() && row.path.starts_with(PROBE)
 }
 
-/// Whether two sketches stand for nearly the same page.
+/// Whether two sketches are of nearly the same page.
 fn is_near(one: &[u64], other: &[u64]) -> bool {
     one.len() >= WHOLE_SKETCH && one == other
 }
 
 impl Partition {
-    /// Adds a probe once a host has shown so many pages that it is worth one.
+    /// Adds a probe once `probe_pages` pages of a host are known.
     pub(super) fn probe(&mut self, host: HostId, now: Time) -> Result<(), CrawlError> {
         let is_time = self.pages.pages_of(host) == self.config.probe_pages
             && self.pages.absent(host).is_none();
@@ -52,7 +50,7 @@ impl Partition {
         Ok(())
     }
 
-    /// What a probe's answer says of its host; `false` if it says nothing yet.
+    /// Stores what a probe's answer tells of its host; `false` if it tells nothing yet.
     pub(super) fn take_probe(&mut self, host: HostId, came: &Came) -> Result<bool, CrawlError> {
         let absent = match came {
             Came::Gone | Came::Moved { .. } => Absent::Told,
@@ -66,7 +64,7 @@ impl Partition {
         Ok(true)
     }
 
-    /// Why a page's content is not worth keeping, if it is not.
+    /// Why to drop a page's content; `None` to keep it.
     pub(super) fn unwanted(
         &mut self,
         page: PageId,
@@ -74,7 +72,7 @@ impl Partition {
         content: &Content,
         is_held: bool,
     ) -> Result<Option<DropReason>, CrawlError> {
-        // A host may show its front page for whatever it does not have.
+        // A host may return its front page for every page that it does not have.
         let is_front = row.depth == 0 || row.path == "/";
         if !is_front && self.is_soft_404(row.host, content) {
             return Ok(Some(DropReason::Soft404));
@@ -104,7 +102,7 @@ impl Partition {
         }
     }
 
-    /// Leaves a page out of the crawl from now on.
+    /// Removes a page's copy and tells the policy that the page is gone.
     pub(super) fn leave_out(&mut self, page: PageId, now: Time) -> Result<(), CrawlError> {
         if self.pages.remove_copy(page)? {
             self.tally.held = self.tally.held.saturating_sub(1);

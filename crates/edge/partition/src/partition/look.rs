@@ -1,4 +1,4 @@
-//! Looking at a crawl that is not running: what decided, and what would be otherwise.
+//! Inspects a crawl that is not running: explanations, predictions, replay.
 
 use std::path::Path;
 
@@ -22,8 +22,8 @@ impl Partition {
         Ok(partition)
     }
 
-    /// Takes every decision of a crawl again, from its first, with the policy of today. An error if one
-    /// comes out otherwise.
+    /// Replays every decision of a crawl from its first with today's policy. An error if one
+    /// differs.
     pub fn replay(dir: &Path, unix_micros: i64) -> Result<Replayed, CrawlError> {
         Self::as_begun(dir, unix_micros)?.play_from(0)
     }
@@ -48,8 +48,8 @@ impl Partition {
         Ok(page.and_then(|page| self.taped.why(page, self.taped.last())))
     }
 
-    /// What another budget would bring, both by the second of the one who asks. `None` if the policy
-    /// cannot tell.
+    /// Predicts the effect of `budget`, both per second of the operator's clock. `None` if the
+    /// policy cannot tell.
     pub fn what_if(&self, budget: Rate) -> Option<WhatIf> {
         let found = self.taped.what_if(self.timeline.own_rate(budget))?;
         let told = |per_second: f64| per_second * self.timeline.pace();
@@ -61,12 +61,12 @@ impl Partition {
         })
     }
 
-    /// How things stand. `None` if the policy cannot tell.
+    /// Price and freshness. `None` if the policy cannot tell.
     pub fn standing(&self) -> Option<Standing> {
         self.taped.standing()
     }
 
-    /// The budget that the crawl ran with, by the operator's second.
+    /// The budget that the crawl ran with, per second of the operator's clock.
     pub fn budget(&self) -> Rate {
         self.timeline.our_rate(self.taped.budget())
     }

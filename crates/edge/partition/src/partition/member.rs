@@ -17,7 +17,7 @@ use crate::pages::Pages;
 
 /// How often a partition reports and takes its share of the budget.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
-/// But not before this many times as long as a report takes, which grows with the copies held.
+/// Least time between reports, in durations of a report, which grow with the copies held.
 const REPORT_SHARE: u32 = 50;
 /// A share that differs by less is not worth an input on the tape.
 const LEAST_CHANGE: f64 = 0.02;
@@ -100,7 +100,7 @@ impl Member {
         }
     }
 
-    /// Everything committed survives the machine: parcels go out, and receipts for those taken in.
+    /// After a sync: sends the packed parcels and acknowledges those taken in.
     pub(super) fn synced(&mut self) {
         for (number, parcel) in self.packed.drain(..) {
             self.exchange.send(Receipt { from: self.number, number }, parcel);
@@ -108,12 +108,12 @@ impl Member {
         self.taken.drain(..).for_each(|receipt| self.exchange.acknowledge(receipt));
     }
 
-    /// Parcels that have come, and numbers of ours that have arrived.
+    /// Parcels received, and numbers of our own that were acknowledged.
     fn receive(&self) -> (Vec<Delivery>, Vec<u64>) {
         (self.exchange.receive(self.number), self.exchange.acknowledged(self.number))
     }
 
-    /// Reports what has been done and, if it is time, returns what is granted.
+    /// Reports `fetches` and, if it is time, the account; returns the share then granted.
     fn report(&mut self, fetches: u64, account: impl FnOnce() -> Account) -> Option<Rate> {
         self.ledger.count(self.number, fetches);
         let began = Instant::now();

@@ -1,4 +1,4 @@
-//! How a crawl starts: anew, or from where it was.
+//! Starts a crawl: a new one, or one from where it stopped.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ impl Partition {
         Ok(partition)
     }
 
-    /// Opens the archive for more.
+    /// Opens the archive for appending.
     fn open_shelf(&self, unix_micros: i64) -> Result<Shelf, CrawlError> {
         let synced = self.pages.meta(ARCHIVED)?;
         let dir = self.pages.store().dir().join("archive");

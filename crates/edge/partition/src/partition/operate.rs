@@ -1,6 +1,6 @@
-//! What others do with a crawl while it runs: look at it, steer it, tell it what searchers did.
+//! Operates a running crawl: views for the operator, the budget, searchers' clicks.
 //!
-//! Looking changes nothing, so that a replay takes the same decisions whether somebody looked or not.
+//! Views change nothing, so a replay takes the same decisions whether or not somebody looked.
 //! Everything else goes on the tape.
 
 use serde::Serialize;
@@ -13,17 +13,17 @@ use tidewatch_store::{CopyRow, PageRow};
 
 use super::{CrawlError, Partition};
 
-/// Under which name the store keeps how far the search log has been heard.
+/// Name under which the store keeps the position in the search log.
 const HEARD: &str = "clicks-heard";
 
-/// What the search log says, and how far it has been read then.
+/// New entries of the search log, and the position after them.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
     /// Views and clicks.
     pub rows: Vec<Interest>,
-    /// What is asked in vain, where that is known anew.
+    /// Queries with unmet need, if they were computed anew.
     pub queries: Option<Vec<Query>>,
-    /// The place in the log, as its reader writes it.
+    /// The position in the log, in its reader's encoding.
     pub mark: Vec<u8>,
 }
 
@@ -36,30 +36,30 @@ pub struct HostView {
     pub pages: u32,
     /// Seconds kept between two requests.
     pub gap_s: f64,
-    /// Seconds that its robots.txt asks for.
+    /// Crawl-delay of its robots.txt, in seconds.
     pub crawl_delay_s: f64,
-    /// Seconds until it may be asked again; 0 if it may now.
+    /// Seconds until its next request may start; 0 if now.
     pub opens_in_s: f64,
-    /// Troubles in a row.
+    /// Errors in a row.
     pub troubles: u8,
-    /// Status with which its robots.txt came, once read.
+    /// HTTP status of its robots.txt, once read.
     pub robots: Option<u16>,
-    /// Clicks that a fetch must bring here, where the policy has a price.
+    /// Least clicks that justify a fetch here, if the policy has a price.
     pub price: Option<f64>,
 }
 
 /// A source as an operator sees it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SourceView {
-    /// Its address.
+    /// Its URL.
     pub url: String,
-    /// New links that it shows in a day.
+    /// New links per day.
     pub links_per_day: f64,
-    /// Clicks that each brings.
+    /// Expected clicks per new link.
     pub clicks_per_link: f64,
-    /// Clicks that a visit would bring now.
+    /// Expected clicks from a visit now.
     pub worth: f64,
-    /// Seconds until it is visited, unless it is not.
+    /// Seconds until its next visit; `None` if none is planned.
     pub due_in_s: Option<f64>,
 }
 
@@ -74,12 +74,12 @@ pub struct Portrait {
     pub via: Option<String>,
     /// Its newest copy.
     pub copy: Option<CopyRow>,
-    /// What decides about it, where the policy can tell.
+    /// The policy's explanation, if it has one.
     pub why: Option<Explanation>,
 }
 
 impl Partition {
-    /// Takes in what searchers did; with it, that it has been heard.
+    /// Takes in entries of the search log; their position joins the same commit.
     pub fn hear(&mut self, heard: Heard) -> Result<(), CrawlError> {
         if !heard.rows.is_empty() {
             self.taped.tell(Input::Log(heard.rows))?;
@@ -91,23 +91,23 @@ impl Partition {
         Ok(())
     }
 
-    /// The place in the search log up to which it has been heard; empty at the beginning.
+    /// The position up to which the search log was taken in; empty at the beginning.
     pub fn heard(&self) -> Result<Vec<u8>, CrawlError> {
         Ok(self.pages.meta(HEARD)?.unwrap_or_default())
     }
 
-    /// Sets the budget, by the operator's second, from now on; a start sets that of its configuration
-    /// again.
+    /// Sets the budget, per second of the operator's clock. The next start goes back to the
+    /// configured one.
     pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
         if let Some(member) = &self.member {
-            // The partitions' shares of it follow.
+            // Each partition gets its share with its next report.
             member.set_total(budget);
             return Ok(());
         }
         self.grant(budget, now)
     }
 
-    /// Sets this partition's own budget, by the operator's second.
+    /// Sets this partition's own budget, per second of the operator's clock.
     pub(super) fn grant(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
         let budget = self.timeline.own_rate(budget);
         self.config.budget = budget;
@@ -115,7 +115,7 @@ impl Partition {
         Ok(())
     }
 
-    /// The hosts with the most pages, at most so many.
+    /// The hosts with the most pages, at most `most`.
     pub fn host_views(&mut self, most: usize, now: Time) -> Result<Vec<HostView>, CrawlError> {
         let mut order: Vec<HostId> = (0..self.pages.hosts() as u32).map(HostId).collect();
         order.sort_by_key(|&host| std::cmp::Reverse(self.pages.pages_of(host)));
@@ -153,8 +153,8 @@ impl Partition {
         hosts.iter().map(|host| first[host.index()]).collect()
     }
 
-    /// Sources that are worth the most, at most so many of the first `scan` pages. Empty where the
-    /// policy has no price.
+    /// The most valuable sources among the first `scan` pages, at most `most`. Empty if the policy
+    /// has no price.
     pub fn source_views(
         &mut self,
         most: usize,
@@ -185,8 +185,8 @@ impl Partition {
         found.into_iter().map(view).collect()
     }
 
-    /// Clicks a second that a copy is taken to get; `None` where the policy cannot tell, or there is no
-    /// copy.
+    /// Expected clicks per second of a page's copy; `None` without a copy or if the policy cannot
+    /// tell.
     pub fn weight(&mut self, page: PageId) -> Option<f64> {
         match self.taped.why(page, self.taped.last())?.belief {
             Belief::Copy { clicks_per_s, .. } => Some(clicks_per_s),
@@ -194,7 +194,7 @@ impl Partition {
         }
     }
 
-    /// All that is known of a page; `None` if it is not known.
+    /// All that is known of the page at `url`; `None` if the crawl does not know it.
     pub fn portrait(
         &mut self,
         url: &CanonicalUrl,

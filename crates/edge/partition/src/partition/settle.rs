@@ -45,7 +45,7 @@ struct Before {
 }
 
 impl Partition {
-    /// Takes in what came of a job. It joins the next commit.
+    /// Takes in the report of a job. It joins the next commit.
     pub fn take_in(&mut self, report: Report, now: Time) -> Result<Settled, CrawlError> {
         Ok(match report {
             Report::Resolved { host, found, took } => {
@@ -115,7 +115,7 @@ impl Partition {
         self.add_sitemaps(&sitemaps, now)
     }
 
-    /// Closes a host whose robots.txt cannot be read for a while.
+    /// Closes a host for a while because its robots.txt cannot be read.
     fn without_robots(
         &mut self,
         host: HostId,
@@ -396,7 +396,7 @@ impl Partition {
     }
 }
 
-/// The name of a status that asks for fewer requests.
+/// The reason for a status that asks for fewer requests.
 pub(crate) fn overloaded(status: u16) -> Option<Reason> {
     match status {
         429 => Some(Reason::TooManyRequests),

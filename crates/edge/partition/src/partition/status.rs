@@ -1,4 +1,4 @@
-//! A crawl's figures, for whoever asks: also while it runs, from a file.
+//! A crawl's figures, also written to a file while it runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const NAME: &str = "status.json";
 pub struct Status {
     /// The policy that chooses.
     pub policy: String,
-    /// Fetches that it may spend in a second of ours, whatever its own time does.
+    /// Budget, in fetches per second of real time.
     pub budget_per_s: f64,
     /// Pages known.
     pub pages: u32,
@@ -83,7 +83,7 @@ impl Status {
         sum
     }
 
-    /// Writes them, so that a reader sees old or new and nothing between.
+    /// Writes the figures atomically.
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         let new = dir.join("status.new");
         std::fs::write(&new, serde_json::to_vec_pretty(self)?)?;
@@ -91,7 +91,7 @@ impl Status {
     }
 }
 
-/// A weighted mean of what is known.
+/// A weighted mean of the known values.
 #[derive(Default)]
 struct Mean {
     sum: f64,

@@ -1,4 +1,4 @@
-//! Which runs make up the sieve. Replaced as a whole, so it is old or new.
+//! The list of the sieve's runs. Replaced atomically.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ impl Manifest {
         }
     }
 
-    /// A line of numbers, then a line a run.
+    /// One line of numbers, then one line per run.
     fn parse(text: &str) -> Option<Manifest> {
         let mut lines = text.lines();
         let (covers, serial) = lines.next()?.split_once(' ')?;
@@ -49,7 +49,7 @@ impl Manifest {
     }
 }
 
-/// Removes files of runs that no manifest names: what a crash left behind.
+/// Removes run files that the manifest does not name: leftovers of a crash.
 pub(super) fn remove_others(dir: &Path, runs: &[Run]) -> io::Result<()> {
     for file in std::fs::read_dir(dir)? {
         let path = file?.path();

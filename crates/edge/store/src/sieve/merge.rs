@@ -1,4 +1,4 @@
-//! Several runs into one, beside the crawl.
+//! Merges several runs into one, in the background.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use super::run::Run;
 /// A merge under way.
 #[derive(Debug)]
 pub(super) struct Merge {
-    /// The first of the runs merged, and how many they are.
+    /// Index of the first merged run, and the number of merged runs.
     pub(super) from: usize,
     pub(super) count: usize,
     thread: JoinHandle<io::Result<Run>>,

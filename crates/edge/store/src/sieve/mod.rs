@@ -1,20 +1,18 @@
 //! The sieve: has this URL been seen, and which page is it?
 //!
-//! Every link of every page asks this, so it must answer from little memory
-//! however many URLs are known. Recent fingerprints lie in a table in memory;
-//! they are written out as sorted runs ([`run`]), and runs of like size are
-//! merged in the background, so that a few remain: Mercator's and IRLbot's idea,
-//! with immediate answers. When the table is full its older half, written out by
-//! then, is forgotten. A look-up in the runs costs one block of each at most; what
-//! was found there last is kept ([`Found`]), because pages of a site share links.
+//! Every link of every page asks this, so it must answer from little memory however many URLs are
+//! known. Recent fingerprints are in a table in memory. They are written out as sorted runs
+//! ([`run`]), and runs of similar size are merged in the background, so that few remain: the idea
+//! of Mercator and IRLbot, with immediate answers. When the table is full, its older half, by then
+//! written out, is evicted. A look-up reads at most one block of each run; [`Found`] caches the
+//! latest hits, because pages of a site share links.
 //!
 //! Fingerprints have 96 bits: among 10⁹ URLs two of them agree with a chance of
 //! 6·10⁻¹², which is what "exact" means here.
 //!
-//! The sieve is an index of the table of pages and can be made from it at any
-//! time. Pages up to a number that the manifest names are in the runs; the
-//! store adds the others when it opens. A missing or damaged run costs a
-//! rebuild, never a page.
+//! The sieve is an index of the table of pages and can be rebuilt from it at any time. The runs
+//! hold the pages up to a number in the manifest; the store adds the others when it opens. A
+//! missing or damaged run costs a rebuild, never a page.
 
 mod manifest;
 mod merge;
@@ -32,8 +30,8 @@ use self::manifest::Manifest;
 use self::merge::Merge;
 use self::run::Run;
 
-/// What a URL is known by: a key of 64 bits, the upper half first, and 32 bits to check it by. Kept
-/// as words of 32 bits, so that it takes 12 bytes and with its page 16.
+/// Identifies a URL: a 64-bit key, upper half first, and 32 check bits. Stored as 32-bit words, so
+/// that it takes 12 bytes, and 16 with its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u32; 3]);
 
@@ -63,21 +61,21 @@ struct Entry {
     page: PageId,
 }
 
-/// Bytes that a place of the table in memory takes: an entry and a byte of the table's own.
+/// Bytes per slot of the table in memory: an entry and the table's control byte.
 const PLACE_BYTES: usize = size_of::<Entry>() + 1;
 
-/// Entries that a table of at most `memory` bytes may have. A table has a power of two of places
-/// and fills seven eighths of them before it doubles, with the old places still there while it does.
-/// An eighth is left free, for pages that come between two looks at [`Sieve::is_full`].
+/// Entries that a table of at most `memory` bytes may have. A table has a power of two of slots and
+/// doubles when seven eighths are full, keeping the old slots meanwhile. An eighth is left free,
+/// for pages that come between two checks of [`Sieve::is_full`].
 fn most_entries(memory: usize) -> usize {
     let places = (2 * memory / (3 * PLACE_BYTES)).max(16);
     (1 << places.ilog2()) / 4 * 3
 }
 
-/// Entries that [`Found`] keeps: links of a few thousand sites' menus, in 2 MB.
+/// Slots of [`Found`]: links of a few thousand sites' menus, in 2 MB.
 const MOST_FOUND: usize = 1 << 16;
 
-/// What look-ups in the runs found last: an entry has one place, and gives way to the next there.
+/// A direct-mapped cache of entries found in the runs.
 struct Found(Box<[Cell<Option<Entry>>]>);
 
 impl Found {
@@ -126,7 +124,7 @@ impl Sieve {
             manifest.runs.iter().map(|name| Run::open(&dir.join(name))).collect();
         let (runs, covers) = match runs {
             Ok(runs) => (runs, manifest.covers),
-            // Whatever is wrong with a run, all of them can be made again.
+            // Whatever is wrong with a run, all of them can be rebuilt.
             Err(_) => (Vec::new(), PageId(0)),
         };
         manifest::remove_others(dir, &runs)?;
@@ -212,7 +210,7 @@ impl Sieve {
         Ok(())
     }
 
-    /// Forgets pages that the runs have, except the newest.
+    /// Evicts pages that the runs have, except the newest.
     fn forget_older_half(&mut self) {
         let newest = PageId(self.next.0.saturating_sub(self.most_recent as u32 / 2));
         let from = self.covers.min(newest);

@@ -35,7 +35,7 @@ impl Run {
         self.len
     }
 
-    /// Writes sorted entries to `path`, through to the disk.
+    /// Writes sorted entries to `path` and syncs the file.
     pub(super) fn write(
         path: &Path,
         entries: impl Iterator<Item = io::Result<Entry>>,

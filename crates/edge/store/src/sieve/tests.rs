@@ -21,8 +21,7 @@ fn knows(sieve: &Sieve, page: u32) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever the pattern of spills and restarts, what was stored is known
-    /// and nothing else is.
+    /// After any pattern of spills and restarts the sieve knows exactly the stored URLs.
     #[test]
     fn it_knows_what_was_added_and_nothing_else(
         steps in prop::collection::vec((1u32..900, any::<bool>(), any::<bool>()), 1..12),

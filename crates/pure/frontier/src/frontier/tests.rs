@@ -1,5 +1,5 @@
-//! A little world on its own clock: it answers commands after a while and
-//! watches that no host or address is ever asked rudely.
+//! A little world on its own clock: it answers commands after a while and checks that every request
+//! is polite to its host and address.
 
 use std::collections::BTreeMap;
 
@@ -226,7 +226,7 @@ impl World<'_> {
         });
     }
 
-    /// The rules once more, in other words.
+    /// The politeness rules, written a second time.
     fn leave(&mut self, host: HostId, now: Time, took: Span) {
         let habit = &self.habits[host.index()];
         let gap = Span::SECOND
