@@ -1,9 +1,9 @@
-//! Which characters do these bytes stand for? The web's own rules, in their order.
+//! Detects the encoding of a page by the web's own rules, in their order.
 //!
 //! A byte order mark wins, then the label of the HTTP header, then a `<meta>` in the first
-//! 1,024 bytes, then a guess from the bytes `[WHATWG, "determining the character encoding"]`. A label
-//! that is wrong is believed all the same, as a browser believes it: what a reader sees is then
-//! wrong too, and the same bytes still give the same text. Malformed bytes become U+FFFD.
+//! 1,024 bytes, then a guess from the bytes `[WHATWG, "determining the character encoding"]`. A
+//! wrong label is believed, as in a browser: the reader sees wrong text too, and the same bytes
+//! still give the same text. Malformed bytes become U+FFFD.
 
 use std::borrow::Cow;
 
@@ -13,9 +13,9 @@ use memchr::memmem;
 
 use crate::html::{Attribute, read_attributes};
 
-/// How far a `<meta>` is looked for, as the standard advises.
+/// Bytes searched for a `<meta>`, as the standard advises.
 const PRESCAN_BYTES: usize = 1024;
-/// How much is read for a guess; text that long tells its encoding.
+/// Bytes read for a guess; that much text reveals its encoding.
 const GUESS_BYTES: usize = 64 * 1024;
 
 /// What decided the encoding.
@@ -27,24 +27,24 @@ pub enum Evidence {
     Header,
     /// A `<meta>` near the top.
     Meta,
-    /// The look of the bytes.
+    /// A guess from the bytes.
     Guess,
 }
 
-/// Text and how it was read.
+/// Decoded text and its encoding.
 #[derive(Clone, Debug)]
 pub struct Decoded<'a> {
-    /// The text, without a byte order mark; borrowed where the bytes were UTF-8 already.
+    /// The text, without a byte order mark; borrowed if the bytes are UTF-8.
     pub text: Cow<'a, str>,
     /// The encoding used.
     pub encoding: &'static Encoding,
     /// What decided it.
     pub evidence: Evidence,
-    /// Whether some bytes made no sense in it and were replaced.
+    /// Whether malformed bytes were replaced.
     pub malformed: bool,
 }
 
-/// Reads bytes as text; `label` is the charset that the HTTP header gave, if it gave one.
+/// Decodes bytes; `label` is the charset of the HTTP header, if any.
 pub fn decode<'a>(bytes: &'a [u8], label: Option<&str>) -> Decoded<'a> {
     let (encoding, evidence) = sniff(bytes, label);
     let (text, malformed) = encoding.decode_with_bom_removal(bytes);
@@ -68,11 +68,11 @@ pub fn sniff(bytes: &[u8], label: Option<&str>) -> (&'static Encoding, Evidence)
 fn guess(bytes: &[u8]) -> &'static Encoding {
     let head = &bytes[..bytes.len().min(GUESS_BYTES)];
     let is_whole = head.len() == bytes.len();
-    // What the detector would say as well, known twenty times sooner.
+    // The same answer as the detector's, twenty times faster.
     if shows_utf8(head, is_whole) { UTF_8 } else { detect(head, is_whole) }
 }
 
-/// Whether bytes are UTF-8 and more than ASCII; a part of a page may end within a character.
+/// Whether bytes are UTF-8 beyond ASCII; unless `is_whole`, they may end inside a character.
 fn shows_utf8(head: &[u8], is_whole: bool) -> bool {
     let valid = match std::str::from_utf8(head) {
         Ok(_) => head,
@@ -129,7 +129,7 @@ fn prescan(head: &[u8]) -> Option<&'static Encoding> {
 }
 
 fn encoding_of_meta(rest: &[u8]) -> Option<&'static Encoding> {
-    // Attributes of interest are ASCII; what is not may be cut off in the middle of a character.
+    // Relevant attributes are ASCII; other characters may be cut in the middle.
     let text: String = rest.iter().map(|&b| char::from(b)).collect();
     let mut attributes = Vec::new();
     read_attributes(&text, 0, &mut attributes)?;
@@ -142,7 +142,7 @@ fn encoding_of_meta(rest: &[u8]) -> Option<&'static Encoding> {
         content.and_then(label_of)
     })?;
     let encoding = Encoding::for_label(label.as_bytes())?;
-    // Bytes in which a <meta> could be read are not UTF-16, whatever it says.
+    // Bytes with a readable <meta> are not UTF-16, whatever it says.
     Some(match encoding {
         e if e == UTF_16LE || e == UTF_16BE => UTF_8,
         e if e == X_USER_DEFINED => WINDOWS_1252,
@@ -216,7 +216,7 @@ mod tests {
             label_of(&label);
         }
 
-        /// The shortcut for UTF-8 says what the detector says, cut anywhere.
+        /// The shortcut for UTF-8 agrees with the detector, wherever the text is cut.
         #[test]
         fn utf8_is_known_without_the_detector(text in "[a-zéżя漢 ]{0,40}", cut in 0usize..80, is_whole: bool) {
             let bytes = &text.as_bytes()[..cut.min(text.len())];

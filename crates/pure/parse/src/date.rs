@@ -1,8 +1,8 @@
 //! Dates as feeds, sitemaps and HTTP headers write them.
 //!
-//! Read are RFC 3339 and the shorter forms of W3C's note on dates (`2024`, `2024-05`,
-//! `2024-05-01`), RFC 822 with its successors and common slips, RFC 850 and the C
-//! library's `asctime`. A time without a zone is taken for UTC.
+//! Accepts RFC 3339 and the shorter forms of W3C's note on dates (`2024`, `2024-05`,
+//! `2024-05-01`), RFC 822 with its successors and common errors, RFC 850 and the C
+//! library's `asctime`. A time without a zone is UTC.
 
 use tidewatch_core::calendar::{self, DAY_S, days};
 
@@ -34,14 +34,14 @@ fn numeric(text: &str) -> Option<i64> {
     Some(days(year, month, day)? * DAY_S + time_and_zone(time)?)
 }
 
-/// Digits only, exactly or at most so many.
+/// Parses one to `most` digits, exactly four if `most` is 4.
 fn number(text: &str, most: usize) -> Option<i64> {
     let fits = (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     let exact = most != 4 || text.len() == 4;
     (fits && exact).then(|| text.parse().ok()).flatten()
 }
 
-/// Seconds of the day in UTC of `10:00`, `10:00:30.25Z`, `10:00 +0200`, or nothing.
+/// Seconds of the day in UTC of `10:00`, `10:00:30.25Z`, `10:00 +0200`, or an empty text.
 fn time_and_zone(text: &str) -> Option<i64> {
     if text.is_empty() {
         return Some(0);
@@ -111,7 +111,7 @@ fn named_month(text: &str) -> Option<i64> {
     Some(days(year, month, day)? * DAY_S + time_and_zone(&time)?)
 }
 
-/// The parts of `06-Nov-94`; other words whole.
+/// Splits `06-Nov-94` into its parts; leaves other words whole.
 fn dashed(word: &str) -> Vec<&str> {
     let parts: Vec<&str> = word.split('-').collect();
     if parts.len() == 3 && month(parts[1]).is_some() { parts } else { vec![word] }
@@ -122,7 +122,7 @@ fn month(word: &str) -> Option<i64> {
     calendar::month(word.get(..3).filter(|_| is_word)?)
 }
 
-/// Two digits are of this half century or the last (RFC 2822 §4.3).
+/// Two-digit years are 1950 to 2049 (RFC 2822 §4.3).
 fn year(word: &str) -> Option<i64> {
     match (word.len(), number(word, if word.len() == 4 { 4 } else { 2 })?) {
         (2, short) if short < 50 => Some(2000 + short),

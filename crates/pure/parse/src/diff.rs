@@ -1,4 +1,4 @@
-//! Two versions of a page side by side: would a reader see a change, and how much of the page is it?
+//! Compares two versions of a page: would a reader see a change, and how large is it?
 
 use tidewatch_core::sketch::divergence;
 
@@ -16,11 +16,11 @@ pub struct Difference {
     pub divergence: f64,
     /// The same, as a crawler estimates it from two sketches.
     pub estimate: f64,
-    /// Words a reader would read before and after.
+    /// Readable words before and after.
     pub words: [usize; 2],
     /// Fragments before and after.
     pub fragments: [usize; 2],
-    /// Fragments that both versions hold.
+    /// Fragments in both versions.
     pub common: usize,
 }
 

@@ -1,16 +1,16 @@
-//! What does a page say, in a form that can be compared and kept small?
+//! A page's text in a small, comparable form.
 //!
-//! The blocks that a person would read ([`crate::reading`]), without the words that tick by
-//! themselves ([`crate::noise`]), give two things in one pass:
+//! The blocks that a person would read ([`crate::reading`]), without noise words
+//! ([`crate::noise`]), give two things in one pass:
 //!
 //! * the *identity*: one number that changes when a reader would see a change, and only then. It
-//!   covers the words as written and in their order, and where links among them lead (without queries,
-//!   which carry sessions). Pictures count by their descriptions.
+//!   covers the words as written and in order, and the targets of links among them (without
+//!   queries, which carry sessions). Pictures count by their descriptions.
 //! * the *fragments*: every run of k words inside a block, hashed (word shingles, `[BGM97]`,
 //!   `[OP08, §2.1.1]`); a block shorter than k is one fragment. Their m smallest hashes are the
-//!   *sketch*. Where words are not set apart by spaces each character counts as one.
+//!   *sketch*. In scripts without spaces each character counts as a word.
 //!
-//! A page without anything to read has the identity [`EMPTY`] and an empty sketch.
+//! A page without readable text has the identity [`EMPTY`] and an empty sketch.
 
 mod words;
 
@@ -23,14 +23,14 @@ use crate::noise;
 use crate::reading::{Reader, Reading, Scope};
 use words::{BASE, PADDING, each_word, mix};
 
-/// The identity of a page that says nothing.
+/// The identity of a page without readable text.
 pub const EMPTY: u64 = 0;
-/// A block longer than this is cut, so that a page of one line takes no memory of its own.
+/// Longer blocks are cut, to bound memory for a page of one line.
 const LONGEST_BLOCK: usize = 1 << 16;
-/// Fewer words than this beside left-out surroundings: the surroundings may be all there is.
+/// With fewer words than this, the page may be all surroundings.
 const FEW_WORDS: usize = 5;
 
-/// How pages are made into fragments.
+/// How to split pages into fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shingling {
     /// k: words in a fragment, at least 1.
@@ -40,16 +40,16 @@ pub struct Shingling {
 }
 
 impl Default for Shingling {
-    /// Four words tell most sentences apart; eight hashes are what a page record holds.
+    /// Four words distinguish most sentences; a page record holds eight hashes.
     fn default() -> Self {
         Shingling { words: 4, hashes: SKETCH_LEN }
     }
 }
 
-/// What a page says.
+/// Identity and sketch of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fragments {
-    /// Equal if and only if a reader would see no change (up to chance of 2⁻⁶⁴).
+    /// Equal if and only if a reader would see no change (up to a chance of 2⁻⁶⁴).
     pub identity: u64,
     /// The smallest fragment hashes, ascending.
     pub sketch: Vec<u64>,
@@ -58,8 +58,7 @@ pub struct Fragments {
 }
 
 impl Fragments {
-    /// Whether there is hardly anything to read, so that the page's surroundings may be all there
-    /// is.
+    /// Whether there is so little text that the page may be all surroundings.
     pub(crate) const fn is_bare(&self) -> bool {
         self.words < FEW_WORDS
     }
@@ -94,7 +93,7 @@ pub(crate) struct Shingler {
     sketcher: Sketcher,
 }
 
-/// Where a word of the block stands, and where its hashes end.
+/// The position of a word in the block, and the end of its hashes.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     start: usize,
@@ -122,7 +121,7 @@ impl Shingler {
         Fragments { identity: self.identity, sketch: self.sketcher.finish(), words: self.words }
     }
 
-    /// Hashes the block's words, noise left out.
+    /// Hashes the block's words without noise.
     fn hash_words(&mut self) {
         self.block.push_str(PADDING);
         self.hashes.clear();
@@ -176,7 +175,7 @@ impl Shingler {
 impl Reader for Shingler {
     #[inline]
     fn piece(&mut self, text: &str) {
-        // Between tags there is mostly nothing but line breaks.
+        // Between tags there are mostly only line breaks.
         let text = if self.block.is_empty() { text.trim_ascii_start() } else { text };
         if self.block.len() + text.len() <= LONGEST_BLOCK {
             self.block.push_str(text);
@@ -210,7 +209,7 @@ impl Reader for Shingler {
 }
 
 impl Shingler {
-    /// Takes in text that is too long for one block, cut between words where there are any.
+    /// Adds text that is too long for one block, cut between words where possible.
     #[cold]
     fn long_piece(&mut self, mut text: &str) {
         while !text.is_empty() {
@@ -230,8 +229,8 @@ impl Shingler {
     }
 }
 
-/// Where a link leads, without what changes from visit to visit: query, fragment, and the scrambled
-/// addresses that a widespread proxy puts in the place of e-mail links.
+/// A link's target without the parts that change between visits: query, fragment, and the scrambled
+/// addresses that a widespread proxy substitutes for e-mail links.
 fn place(target: &str) -> &str {
     const SCRAMBLED: &str = "/cdn-cgi/l/email-protection";
     let target = target.trim();

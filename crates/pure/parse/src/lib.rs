@@ -1,9 +1,9 @@
-//! What text, links, feed entries, sitemap entries, forms and fragments do these bytes hold?
+//! Extracts text, links, feed entries, sitemap entries, forms and fragments from bytes.
 //!
 //! [`document::parse`] chooses the parser by content type and returns everything that the document
-//! holds. Below it, [`charset`] turns bytes into text and [`html::scan`] walks that text once and
-//! tells every [`html::Visitor`] what it meets; [`links`], [`reading`] and [`fragments`] are
-//! visitors. [`feed`] and [`sitemap`] read what sites say of their own pages.
+//! holds. Below it, [`charset`] decodes bytes into text and [`html::scan`] scans that text once,
+//! calling every [`html::Visitor`]; [`links`], [`reading`] and [`fragments`] are visitors. [`feed`]
+//! and [`sitemap`] read a site's own lists of its pages.
 //!
 //! Pure: no clock, no file, no socket. All input is hostile: whatever the bytes, the work is linear
 //! in their number and the memory beyond them is bounded.

@@ -1,13 +1,12 @@
-//! Which words of a block change without anything having changed?
+//! Finds words that change although the page's content did not.
 //!
-//! Clocks, "3 hours ago", counters of views and likes, request numbers and other identifiers, the
-//! year of a copyright notice, and blocks that are nothing but a date (today's, mostly). They are
-//! told by their form and their neighbours, a word at a time; a date inside a sentence stays, since
-//! "last updated on 3 May" is worth knowing.
+//! These are clocks, "3 hours ago", counters of views and likes, request numbers and other
+//! identifiers, the year of a copyright notice, and blocks that are only a date (mostly today's).
+//! Each word is judged by its form and its neighbours. A date inside a sentence stays: "last
+//! updated on 3 May" is worth knowing.
 
-/// Marks the words that are noise in `is_noise`, which gets one entry a word. `suspects` are, in
-/// their order, at least the words with a digit and those that are [`AGO`]: all noise is one of
-/// these or beside one.
+/// Marks noise words in `is_noise`, one entry per word. `suspects` must list, in order, at least
+/// the words with a digit and those equal to [`AGO`]: all noise is one of these or next to one.
 pub(crate) fn mark(words: &[&str], suspects: &[usize], is_noise: &mut Vec<bool>) {
     is_noise.clear();
     is_noise.resize(words.len(), false);
@@ -32,7 +31,7 @@ pub(crate) fn mark(words: &[&str], suspects: &[usize], is_noise: &mut Vec<bool>)
     }
 }
 
-/// A word without what stands around it.
+/// A word without surrounding punctuation.
 fn bare(word: &str) -> &str {
     let bytes = word.as_bytes();
     let is_plain = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
@@ -42,7 +41,7 @@ fn bare(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// What words without digits must have behind them to be noise all the same: "an hour ago".
+/// Makes the words before it noise even without digits: "an hour ago".
 const AGO: &str = "ago";
 
 fn starts_with(word: &str, prefix: &str) -> bool {
@@ -85,8 +84,8 @@ fn is_timestamp(word: &str) -> bool {
         && (bytes[4], bytes[7], bytes[10], bytes[13]) == (b'-', b'-', b'T', b':')
 }
 
-/// Hexadecimal strings, request numbers, times in seconds: long, and letters and digits in turns,
-/// or ten digits and more in a row.
+/// Hexadecimal strings, request numbers, times in seconds: long and alternating between letters and
+/// digits, or ten or more digits only.
 fn is_identifier(word: &str) -> bool {
     if word.len() < 10 || !word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)) {
         return false;
@@ -156,7 +155,7 @@ fn mark_counter(words: &[&str], i: usize, is_noise: &mut [bool]) {
     is_noise[i] |= is_number(bare(words[i])) && (counts(Some(i + 1)) || counts(i.checked_sub(1)));
 }
 
-/// Years of our time, alone or as a range.
+/// Years 1900 to 2099, alone or as a range.
 fn mark_years(words: &[&str], suspects: &[usize], is_noise: &mut [bool]) {
     let is_year = |w: &str| {
         w.len() == 4
@@ -171,7 +170,7 @@ fn mark_years(words: &[&str], suspects: &[usize], is_noise: &mut [bool]) {
     }
 }
 
-/// Months and weekdays in the web's larger languages, in full and cut short.
+/// Months and weekdays in the web's larger languages, in full and abbreviated.
 const CALENDAR: &str = "january february march april may june july august september october november \
     december jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday \
     saturday sunday mon tue wed thu fri sat sun januar februar märz mai juni juli oktober dezember \
@@ -182,10 +181,10 @@ const CALENDAR: &str = "january february march april may june july august septem
     maio junho julho setembro outubro novembro dezembro segunda terça quarta quinta sexta gennaio \
     febbraio aprile maggio giugno luglio settembre ottobre dicembre lunedì martedì mercoledì giovedì \
     venerdì sabato domenica";
-/// Longest date that stands alone: "Wednesday, 17 June 2026 at 14:29 UTC".
+/// Words of the longest date that forms a block: "Wednesday, 17 June 2026 at 14:29 UTC".
 const DATE_WORDS: usize = 8;
 
-/// Whether a block is a date or time and nothing else.
+/// Whether a block is only a date or time.
 fn is_date_only(words: &[&str]) -> bool {
     if words.len() > DATE_WORDS {
         return false;
@@ -207,7 +206,7 @@ fn is_date_only(words: &[&str]) -> bool {
     names_day && numbers > 0
 }
 
-/// For each first letter, the lengths of calendar words that begin with it, a bit each.
+/// For each first letter, a bit set of the lengths of calendar words that begin with it.
 const CALENDAR_LENGTHS: [u32; 32] = {
     let (names, mut lengths) = (CALENDAR.as_bytes(), [0; 32]);
     let (mut start, mut i) = (0, 0);
@@ -225,7 +224,7 @@ const CALENDAR_LENGTHS: [u32; 32] = {
 
 fn is_calendar_word(word: &str) -> bool {
     let first = word.bytes().next().unwrap_or_default() & 31;
-    // Lower case may be a byte longer or shorter beyond ASCII, though not in these words.
+    // Lower-casing may change the length beyond ASCII, but not of these words.
     if word.len() >= 32 || CALENDAR_LENGTHS[usize::from(first)] >> word.len() & 1 == 0 {
         return false;
     }

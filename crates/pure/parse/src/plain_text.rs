@@ -1,8 +1,8 @@
-//! The text of a page without its marks, one block a line.
+//! The text of a page without markup, one block per line.
 
 use crate::reading::Reader;
 
-/// Collects what is read, up to a length.
+/// Collects text up to a maximum length.
 #[derive(Clone, Debug)]
 pub struct PlainText {
     text: String,
@@ -16,12 +16,12 @@ impl Default for PlainText {
 }
 
 impl PlainText {
-    /// Keeps at most so many bytes; what comes after is left out.
+    /// Keeps at most `most` bytes and drops the rest.
     pub const fn of_at_most(most: usize) -> Self {
         PlainText { text: String::new(), most }
     }
 
-    /// The text, one block a line, without empty lines and superfluous blanks.
+    /// The text, one block per line, without empty lines and superfluous blanks.
     pub fn lines(&self) -> String {
         let mut out = String::with_capacity(self.text.len());
         for line in self.text.lines() {

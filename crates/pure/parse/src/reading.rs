@@ -1,4 +1,4 @@
-//! What of a page would a person read?
+//! Selects the text of a page that a person would read.
 //!
 //! A visitor that cuts a page into *blocks*, runs of text between elements that begin a new line, and
 //! leaves out what is not for reading: scripts, hidden and disabled parts, controls, and what stands
@@ -6,21 +6,20 @@
 //! the page). It decides by elements, roles and the plainest of class names, never by a site. Menus
 //! and footers are read: they seldom change, and when they do a reader sees it.
 //!
-//! A page all of whose text stands in such surroundings is read with them: see
-//! [`Scope::Everything`].
+//! A page whose text is all in such surroundings is read with them: see [`Scope::Everything`].
 
 use crate::html::{Attribute, Name, Tag, Visitor, is_block, names};
 
-/// How much of a page is read.
+/// How much of a page to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Without the surroundings.
     Content,
-    /// With them; what is hidden stays hidden.
+    /// With the surroundings; hidden parts stay hidden.
     Everything,
 }
 
-/// Someone who wants the blocks of a page.
+/// Receives the blocks of a page.
 pub trait Reader {
     /// A piece of the current block's text, as [`Visitor::text`] gives it.
     fn piece(&mut self, text: &str);
@@ -75,16 +74,16 @@ impl<A: Reader, B: Reader> Reader for (A, B) {
     }
 }
 
-/// Cuts a page into the blocks that a person would read.
+/// Splits a page into the blocks that a person would read.
 #[derive(Debug)]
 pub struct Reading<R> {
-    /// Who gets them.
+    /// Receives the blocks.
     pub reader: R,
     scope: Scope,
     depth: usize,
-    /// Depth of the element that is being left out.
+    /// Depth of the element being skipped.
     left_out: Option<usize>,
-    /// Whether surroundings with text in them were left out.
+    /// Whether surroundings with text were skipped.
     surrounded: bool,
     in_surroundings: bool,
 }
@@ -97,7 +96,7 @@ enum Reason {
 }
 
 impl<R: Reader> Reading<R> {
-    /// Tells `reader` what is to be read.
+    /// Passes the blocks within `scope` to `reader`.
     pub fn new(reader: R, scope: Scope) -> Self {
         Reading {
             reader,
@@ -109,7 +108,7 @@ impl<R: Reader> Reading<R> {
         }
     }
 
-    /// Whether text was left out because it stood in the page's surroundings.
+    /// Whether text in the page's surroundings was skipped.
     pub fn left_surroundings_out(&self) -> bool {
         self.surrounded
     }
@@ -191,7 +190,7 @@ fn breaks_line(name: Name) -> bool {
         )
 }
 
-/// Why an element is not read, if it is not.
+/// Why an element is skipped; `None` if it is read.
 fn reason(tag: &Tag<'_>) -> Option<Reason> {
     if let Some(reason) = by_name(tag.name) {
         return Some(reason);
@@ -262,14 +261,14 @@ fn by_words(value: &str) -> Option<Reason> {
     value.split_ascii_whitespace().any(names_consent).then_some(Reason::Surroundings)
 }
 
-/// Parts that say what a dialog asks for.
+/// Name parts for the subject of a consent dialog.
 const ASKS: [&str; 4] = ["cookie", "cookies", "consent", "gdpr"];
-/// Parts that say that it is a dialog.
+/// Name parts for a dialog.
 const DIALOGS: [&str; 7] = ["banner", "notice", "bar", "popup", "modal", "dialog", "overlay"];
-/// Products that ask, by their name.
+/// Names of consent products.
 const PRODUCTS: [&str; 3] = ["onetrust", "cookiebot", "usercentrics"];
 
-/// The letters of a text, a bit each, whatever their case; other bytes set bits as well.
+/// A bit set of a text's letters, case-insensitive; other bytes set bits too.
 const fn letters(text: &[u8]) -> u32 {
     let (mut found, mut i) = (0, 0);
     while i < text.len() {
@@ -279,7 +278,7 @@ const fn letters(text: &[u8]) -> u32 {
     found
 }
 
-/// Letters of words one of which every name of a consent dialog has.
+/// Letter sets of words; every consent dialog's name contains one of the words.
 const TELLING: [u32; 5] = [
     letters(b"cookie"),
     letters(b"consent"),
@@ -288,7 +287,7 @@ const TELLING: [u32; 5] = [
     letters(b"usercentrics"),
 ];
 
-/// No name is shorter than "gdpr-bar", and most have not the letters of any telling word.
+/// Quick test: no name is shorter than "gdpr-bar", and most lack a telling word's letters.
 #[inline]
 fn may_name_consent(name: &str) -> bool {
     if name.len() < "gdpr-bar".len() {
@@ -314,7 +313,7 @@ fn names_consent(class: &str) -> bool {
     asks && is_dialog
 }
 
-/// A name's parts: between hyphens and underscores, and where lower case meets upper.
+/// A name's parts, split at hyphens, underscores, and lower case before upper case.
 fn parts(class: &str) -> impl Iterator<Item = &str> {
     let mut rest = class;
     std::iter::from_fn(move || {

@@ -8,19 +8,19 @@ pub enum Refused {
     /// The document declares entities, which can make it grow without bound or reach outside.
     #[error("the document declares XML entities, which are never expanded")]
     Entities,
-    /// Neither a feed nor a sitemap begins like this.
+    /// The root element is neither a feed's nor a sitemap's.
     #[error("the document begins with <{name}>, which is the root of no known format")]
     UnknownRoot {
-        /// The root element, cut to a few characters.
+        /// The root element, truncated to a few characters.
         name: String,
     },
-    /// There is no root element at all.
+    /// There is no root element.
     #[error("the document holds no XML element")]
     NoRoot,
-    /// More bytes than are looked at.
+    /// The document is too large.
     #[error("the document has more than {limit} bytes")]
     TooLarge {
-        /// The most that is read.
+        /// The limit, in bytes.
         limit: usize,
     },
     /// Broken compression.
@@ -29,13 +29,13 @@ pub enum Refused {
     /// Broken JSON.
     #[error("the document is no JSON: {why}")]
     BadJson {
-        /// What the reader says.
+        /// The JSON parser's message.
         why: String,
     },
 }
 
 impl Refused {
-    /// A short name to count by.
+    /// Its name in metrics.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Entities => "xml-entities",

@@ -1,10 +1,10 @@
 //! Sitemaps: which URLs a site names, and when each changed.
 //!
-//! Read are `urlset` and `sitemapindex` in any namespace, lists of URLs in plain text,
-//! and feeds, all of them perhaps gzipped (sitemaps.org protocol 0.9). An index names
-//! other sitemaps, never pages; the caller decides how far to follow.
+//! Accepts `urlset` and `sitemapindex` in any namespace, lists of URLs in plain text,
+//! and feeds, gzipped or not (sitemaps.org protocol 0.9). An index names other sitemaps,
+//! never pages; the caller decides how far to follow.
 //!
-//! Bounded as the protocol has it: [`MAX_URLS`] and [`MAX_BYTES`] after decompression.
+//! The protocol's limits apply: [`MAX_URLS`], and [`MAX_BYTES`] after decompression.
 
 use std::io::Read;
 
@@ -17,10 +17,10 @@ use crate::{
     xml::{self, Element, Handler},
 };
 
-/// URLs kept of one sitemap.
+/// Most URLs kept per sitemap.
 pub const MAX_URLS: usize = 50_000;
 
-/// Largest sitemap that is read, decompressed.
+/// Largest sitemap read, decompressed.
 pub const MAX_BYTES: usize = 50 * 1024 * 1024;
 
 /// Longest URL, lastmod or priority that is kept.
@@ -36,14 +36,14 @@ pub enum Kind {
     Index,
 }
 
-/// What a sitemap holds.
+/// The contents of a sitemap.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sitemap {
     /// Whether it names pages or sitemaps.
     pub kind: Kind,
-    /// What it names, in its order.
+    /// Its entries, in order.
     pub entries: Vec<Entry>,
-    /// Whether there was more than is kept.
+    /// Whether entries were dropped at the limit.
     pub is_cut: bool,
 }
 
@@ -52,9 +52,9 @@ pub struct Sitemap {
 pub struct Entry {
     /// The URL, as written.
     pub url: String,
-    /// When it changed last, Unix seconds.
+    /// When it last changed, Unix seconds.
     pub lastmod_s: Option<i64>,
-    /// The site's own idea of its weight, 0 to 1.
+    /// Its `priority`, 0 to 1.
     pub priority: Option<f32>,
 }
 
@@ -78,7 +78,7 @@ fn unzip(bytes: &[u8]) -> Result<Vec<u8>, Refused> {
     match done {
         Ok(_) if plain.len() > MAX_BYTES => Err(Refused::TooLarge { limit: MAX_BYTES }),
         Ok(_) => Ok(plain),
-        // What came before the damage is still true.
+        // The entries before the damage are still good.
         Err(_) if !plain.is_empty() => Ok(plain),
         Err(_) => Err(Refused::BadGzip),
     }
@@ -102,7 +102,7 @@ fn parse_plain(bytes: &[u8], label: Option<&str>) -> Result<Sitemap, Refused> {
     }
 }
 
-/// One URL a line; lines that hold none are passed over.
+/// Reads one URL per line; skips other lines.
 fn list(text: &str) -> Sitemap {
     let is_url = |line: &&str| {
         line.len() <= MAX_FIELD_BYTES
@@ -133,7 +133,7 @@ enum Field {
 struct Reading {
     sitemap: Option<Sitemap>,
     prefix: String,
-    /// The entry being read, and text that stands in it outside of any element.
+    /// The entry being read, and its text outside any element.
     entry: Option<(Entry, String)>,
     field: Option<(Field, String)>,
 }

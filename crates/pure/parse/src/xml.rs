@@ -1,11 +1,10 @@
-//! One pass over XML, told to a handler: what feeds and sitemaps are read with.
+//! One pass over XML, reported to a handler; reads feeds and sitemaps.
 //!
 //! Feeds are written by hand and by broken software, so the pass forgives what
-//! browsers forgive: bare ampersands, end tags that match nothing, elements that are
-//! never closed, control characters. What it does not do is on purpose: no document
-//! type is processed, no entity declared in the document is expanded (a document that
-//! declares one is refused), nothing outside is looked up. Time is linear and memory
-//! constant: names of open elements are slices of the text, at most [`DEPTH_CAP`].
+//! browsers forgive: bare ampersands, unmatched end tags, unclosed elements, control
+//! characters. On purpose it processes no document type, expands no declared entity (it
+//! refuses a document that declares one) and looks up nothing outside. Time is linear and
+//! memory constant: names of open elements are slices of the text, at most [`DEPTH_CAP`].
 
 use std::borrow::Cow;
 
@@ -13,10 +12,10 @@ use memchr::{memchr, memmem};
 
 use crate::{Refused, charset, html::decode_attribute};
 
-/// Elements remembered as open; deeper ones count as empty.
+/// Most open elements tracked; deeper ones count as empty.
 pub(crate) const DEPTH_CAP: usize = 256;
 
-/// How far an XML declaration is looked at for its encoding.
+/// Bytes of an XML declaration searched for its encoding.
 const DECLARATION_BYTES: usize = 256;
 
 /// A start tag.
@@ -34,12 +33,12 @@ impl<'a> Element<'a> {
         Self { prefix, name, attributes }
     }
 
-    /// Whether the local name is this, in any case.
+    /// Whether the local name is `name`, case-insensitive.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// The value of the attribute of that (prefixed) name.
+    /// The value of the attribute with the (prefixed) `name`.
     pub(crate) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
         let mut rest = self.attributes;
         loop {
@@ -55,18 +54,18 @@ impl<'a> Element<'a> {
     }
 }
 
-/// Someone who wants to know what a document holds. The root is at depth 0.
+/// Receives the contents of a document. The root is at depth 0.
 pub(crate) trait Handler {
     fn open(&mut self, depth: usize, element: &Element<'_>) -> Result<(), Refused>;
     fn text(&mut self, text: &str);
     fn close(&mut self, depth: usize);
-    /// Whether nothing more is wanted.
+    /// Whether to stop.
     fn is_full(&self) -> bool {
         false
     }
 }
 
-/// The text of a document in the encoding of its mark, its declaration, or else UTF-8.
+/// Decodes a document by its byte order mark, its declaration, or else as UTF-8.
 pub(crate) fn decode<'a>(bytes: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARATION_BYTES)]);
     let declared = head.split_once("<?xml").and_then(|(_, rest)| {
@@ -77,7 +76,7 @@ pub(crate) fn decode<'a>(bytes: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
     charset::decode(bytes, Some(label)).text
 }
 
-/// Walks a document from its first character to its last.
+/// Walks a document and reports it to `handler`.
 pub(crate) fn walk(text: &str, handler: &mut impl Handler) -> Result<(), Refused> {
     let mut walker = Walker { open: Vec::new(), handler };
     let mut rest = text;
@@ -96,7 +95,7 @@ struct Walker<'a, 'h, H> {
 }
 
 impl<'a, H: Handler> Walker<'a, '_, H> {
-    /// Tells the handler the next piece and gives what follows it.
+    /// Reports the next piece to the handler; returns the rest.
     fn step(&mut self, rest: &'a str) -> Result<&'a str, Refused> {
         let Some(at) = memchr(b'<', rest.as_bytes()) else {
             self.text(rest);
@@ -163,8 +162,7 @@ impl<'a, H: Handler> Walker<'a, '_, H> {
         Ok(after)
     }
 
-    /// Closes the innermost element of that name and all inside it; one that is not open
-    /// closes nothing.
+    /// Closes the innermost element `name` and all inside it, if one is open.
     fn end(&mut self, name: &str) {
         let Some(at) = self.open.iter().rposition(|open| *open == name) else { return };
         while self.open.len() > at {
@@ -178,7 +176,7 @@ fn after_mark<'a>(rest: &'a str, mark: &str) -> &'a str {
     memmem::find(rest.as_bytes(), mark.as_bytes()).map_or("", |at| &rest[at + mark.len()..])
 }
 
-/// Passes over a document type; one that declares entities is refused.
+/// Skips a document type; refuses one that declares entities.
 fn document_type(rest: &str) -> Result<&str, Refused> {
     let close = memchr(b'>', rest.as_bytes()).unwrap_or(rest.len());
     let subset = memchr(b'[', &rest.as_bytes()[..close]);
@@ -192,7 +190,7 @@ fn document_type(rest: &str) -> Result<&str, Refused> {
     Ok(rest.get(end + 1..).unwrap_or_default())
 }
 
-/// Where a tag's `>` stands, quoted ones passed over.
+/// The position of a tag's `>`, ignoring quoted ones.
 fn tag_end(rest: &str) -> usize {
     let mut quote = None;
     for (at, byte) in rest.bytes().enumerate() {

@@ -18,7 +18,7 @@ pub(super) const PARSER: Parser = Parser {
 
 fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Result<Parsed, Refused> {
     let is_json = source.bytes.trim_ascii_start().starts_with(b"{");
-    // Most JSON is no feed, and only its version tells one.
+    // Most JSON is no feed; only the version field tells.
     if is_json && source.kind.is_none() && !(PARSER.looks_like)(&head(source.bytes)) {
         return Err(Refused::NoRoot);
     }

@@ -27,7 +27,7 @@ fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Parsed {
     let (shingler, text) = reading.reader;
     let mut text = text.map(|text| text.lines());
     let mut fragments = shingler.map(Shingler::finish);
-    // A page with hardly anything but surroundings is read with them.
+    // A page with hardly any content of its own is read with its surroundings.
     let is_bare = fragments.as_ref().is_some_and(fragments::Fragments::is_bare);
     let is_silent = text.as_ref().is_some_and(String::is_empty);
     if is_surrounded && (is_bare || is_silent) {

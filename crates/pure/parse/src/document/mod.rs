@@ -1,10 +1,10 @@
-//! Which parser reads these bytes, and what do they hold?
+//! Chooses the parser for a document and runs it.
 //!
-//! The one place that goes from a content type to a parser: crawl, index and command line call
+//! The one place that maps a content type to a parser: crawl, index and command line call
 //! [`parse`]. One pass over a page gives links, text, title, identity and sketch, so that a page is
 //! parsed once on its way to store and index.
 //!
-//! 1. A [`Kind`] that the caller names decides.
+//! 1. If the caller gives a [`Kind`], its parser is used.
 //! 2. Otherwise every parser that claims the media type is tried, in the order of the registry.
 //! 3. Without a media type, the first parser whose documents look like these bytes is used.
 //!
@@ -60,7 +60,7 @@ parsers! {
     Feed => feed;
     /// A sitemap or an index of sitemaps.
     Sitemap => sitemap;
-    /// An HTML page. Bytes of an unknown type are taken for one.
+    /// An HTML page. Bytes of an unknown type are treated as one.
     Html => html;
     /// Plain text.
     Text => text;
@@ -73,7 +73,7 @@ impl Kind {
     }
 }
 
-/// How one kind of document is told and read.
+/// How to recognise and read one kind of document.
 struct Parser {
     name: &'static str,
     /// Whether a media type, in lower case, may be of this kind.
@@ -92,7 +92,7 @@ pub struct Source<'a> {
     pub content_type: Option<&'a str>,
     /// The values of all `X-Robots-Tag` headers.
     pub robots_tags: &'a [&'a str],
-    /// What it is, where the caller knows.
+    /// Its kind, if the caller knows.
     pub kind: Option<Kind>,
     /// The document, without content encodings.
     pub bytes: &'a [u8],
@@ -104,7 +104,7 @@ impl<'a> Source<'a> {
         self.content_type.and_then(crate::charset::label_of)
     }
 
-    /// What the headers ask of a crawler.
+    /// The robots directives of the headers.
     fn robots(&self, agent: &str) -> Directives {
         let mut robots = Directives::default();
         self.robots_tags.iter().for_each(|value| robots.add_header(value, agent));
@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What the caller wants of a document.
+/// What to extract from a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// Product token of the crawler, which robots directives may name.
@@ -121,28 +121,28 @@ pub struct Wanted<'a> {
     pub shingling: Option<Shingling>,
     /// The most bytes of text; 0 for none.
     pub text_bytes: usize,
-    /// How much of a page is read.
+    /// How much of a page to read.
     pub scope: Scope,
 }
 
 impl<'a> Wanted<'a> {
-    /// All there is, for a crawler with this product token.
+    /// Everything, for a crawler with the product token `agent`.
     pub fn everything(agent: &'a str) -> Self {
         let shingling = Some(Shingling::default());
         Wanted { agent, shingling, text_bytes: usize::MAX, scope: Scope::Content }
     }
 }
 
-/// What a document holds.
+/// The contents of a document.
 #[derive(Clone, Debug, Default)]
 pub struct Parsed {
-    /// What it is; `None` if no parser reads it.
+    /// Its kind; `None` if no parser reads it.
     pub kind: Option<Kind>,
     /// The encoding of an HTML page or of plain text.
     pub encoding: Option<&'static str>,
-    /// What headers and page ask of a crawler.
+    /// The robots directives of headers and page.
     pub robots: Directives,
-    /// What an HTML page says of other pages and of itself.
+    /// Links and metadata of an HTML page.
     pub page: Option<Page>,
     /// Identity and sketch of an HTML page, if wanted.
     pub fragments: Option<Fragments>,
@@ -159,11 +159,11 @@ pub struct Parsed {
 /// A page that a feed or sitemap names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Where it is.
+    /// Its URL.
     pub url: CanonicalUrl,
     /// Its title in the feed.
     pub title: String,
-    /// When it changed last, in seconds of Unix time.
+    /// When it last changed, in seconds of Unix time.
     pub changed_s: Option<i64>,
 }
 
@@ -194,7 +194,7 @@ impl Parsed {
     }
 }
 
-/// Parses a document. One that no parser claims, or that its parser refuses, holds nothing.
+/// Parses a document. The result is empty if no parser claims it or its parser refuses it.
 pub fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Parsed {
     let mut refused = None;
     for (kind, parser) in candidates(source) {
@@ -211,7 +211,7 @@ pub fn media_type(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// Whether a media type is that of an HTML page. A document without a type is taken for one.
+/// Whether a media type is HTML. A document without a type is treated as HTML.
 pub fn is_html(media_type: &str) -> bool {
     media_type.is_empty() || (html::PARSER.claims)(media_type)
 }
@@ -228,11 +228,11 @@ fn candidates(source: &Source<'_>) -> Vec<&'static (Kind, Parser)> {
     PARSERS.iter().find(|(_, parser)| (parser.looks_like)(&head)).into_iter().collect()
 }
 
-/// Bytes at the beginning of a document by which it is told.
+/// Bytes at the beginning of a document used to recognise it.
 const SNIFFED: usize = 4096;
 
-/// The beginning of a document in lower case. A compressed one, which only a sitemap may be, gives
-/// the gzip magic number.
+/// The beginning of a document in lower case. A gzipped document, which only a sitemap may be,
+/// gives the gzip magic number.
 fn head(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(SNIFFED)]).to_ascii_lowercase()
 }

@@ -4,7 +4,7 @@ use super::{Parsed, Parser, Source, Wanted, has};
 use crate::Refused;
 use crate::sitemap::Sitemap;
 
-/// How a compressed document begins. Of those only sitemaps are read.
+/// The gzip magic number as text. Only sitemaps may be gzipped.
 const GZIP: &str = "\u{1f}\u{fffd}";
 
 pub(super) const PARSER: Parser = Parser {

@@ -1,9 +1,9 @@
 //! Feeds: RSS, RDF (RSS 1.0), Atom and JSON Feed.
 //!
-//! What a crawler wants of a feed is which pages it names and when they changed, so
-//! that is what is kept: links and dates, with titles and identifiers to show. Links
-//! are resolved against `xml:base` where the feed has one, and otherwise as written;
-//! the caller joins them with the address of the feed.
+//! A crawler needs to know which pages a feed names and when they changed, so links and
+//! dates are kept, with titles and identifiers to show. Links are resolved against
+//! `xml:base` if the feed has one, and otherwise left as written; the caller resolves them
+//! against the feed's URL.
 //!
 //! Bounded: at most [`MAX_ENTRIES`] entries, [`MAX_LINKS`] links each, fields of
 //! [`MAX_FIELD_BYTES`]; documents that declare entities are refused.
@@ -15,16 +15,16 @@ use serde::Serialize;
 
 use crate::{Refused, xml};
 
-/// Entries kept of one feed.
+/// Most entries kept per feed.
 pub const MAX_ENTRIES: usize = 10_000;
 
-/// Links kept of one entry, and of the feed itself.
+/// Most links kept per entry, and of the feed itself.
 pub const MAX_LINKS: usize = 64;
 
-/// Longest field that is kept; a longer title is cut, a longer link dropped.
+/// Longest field; a longer title is cut, a longer link dropped.
 pub const MAX_FIELD_BYTES: usize = 16 * 1024;
 
-/// Largest feed that is read.
+/// Largest feed read.
 pub const MAX_BYTES: usize = 15 * 1024 * 1024;
 
 /// The format of a feed.
@@ -41,7 +41,7 @@ pub enum Format {
     Json,
 }
 
-/// What a feed holds.
+/// The contents of a feed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Feed {
     /// Its format.
@@ -52,7 +52,7 @@ pub struct Feed {
     pub links: Vec<FeedLink>,
     /// When it was published, Unix seconds.
     pub published_s: Option<i64>,
-    /// When it changed last, Unix seconds.
+    /// When it last changed, Unix seconds.
     pub updated_s: Option<i64>,
     /// Its entries, in the feed's order.
     pub entries: Vec<Entry>,
@@ -60,12 +60,12 @@ pub struct Feed {
     pub is_cut: bool,
 }
 
-/// A page that a feed tells of.
+/// A page that a feed names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// Its identifier.
     pub id: Option<String>,
-    /// Whether RSS says that the identifier is the page's address.
+    /// Whether the identifier is the page's URL (RSS `isPermaLink`).
     pub id_is_link: bool,
     /// Its title.
     pub title: Option<String>,
@@ -73,16 +73,16 @@ pub struct Entry {
     pub links: Vec<FeedLink>,
     /// When it was published, Unix seconds.
     pub published_s: Option<i64>,
-    /// When it changed last, Unix seconds.
+    /// When it last changed, Unix seconds.
     pub updated_s: Option<i64>,
 }
 
 /// A link of a feed or an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FeedLink {
-    /// Where it leads.
+    /// Its target.
     pub href: String,
-    /// What it is: `alternate` (the page itself), `self`, `next`, `hub`, `enclosure`, ….
+    /// Its relation: `alternate` (the page itself), `self`, `next`, `hub`, `enclosure`, ….
     pub rel: String,
 }
 
@@ -97,20 +97,20 @@ impl Feed {
         if start.starts_with('{') { json::parse(start) } else { xml_feed::parse(start) }
     }
 
-    /// The first link of that kind.
+    /// The first link with relation `rel`.
     pub fn link(&self, rel: &str) -> Option<&str> {
         first(&self.links, rel)
     }
 }
 
 impl Entry {
-    /// The page itself: its `alternate` link, or else its identifier if that is one.
+    /// The page's URL: its `alternate` link, or else its identifier if that is a URL.
     pub fn page(&self) -> Option<&str> {
         let id = || self.id.as_deref().filter(|id| self.id_is_link && id.starts_with("http"));
         first(&self.links, "alternate").or_else(id)
     }
 
-    /// When it changed last, as far as the feed tells.
+    /// When it last changed, according to the feed.
     pub fn changed_s(&self) -> Option<i64> {
         self.updated_s.max(self.published_s)
     }
@@ -120,7 +120,7 @@ fn first<'a>(links: &'a [FeedLink], rel: &str) -> Option<&'a str> {
     links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str())
 }
 
-/// Adds a link unless it is empty, too long or one too many.
+/// Adds a link unless it is empty, too long or over the limit.
 fn add_link(links: &mut Vec<FeedLink>, href: &str, rel: &str) {
     let href = href.trim();
     let fits = !href.is_empty() && href.len() <= MAX_FIELD_BYTES && rel.len() <= 64;
@@ -131,7 +131,7 @@ fn add_link(links: &mut Vec<FeedLink>, href: &str, rel: &str) {
     }
 }
 
-/// A field's text, trimmed and cut.
+/// A field's text, trimmed and truncated.
 fn field(text: &str) -> Option<String> {
     let text = text.trim();
     let text = &text[..text.floor_char_boundary(MAX_FIELD_BYTES)];

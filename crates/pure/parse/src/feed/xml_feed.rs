@@ -1,9 +1,9 @@
 //! RSS, RDF and Atom in one pass.
 //!
-//! Fields are told by where they stand: children of the channel (or of Atom's root)
+//! A field's parent decides its meaning: children of the channel (or of Atom's root)
 //! describe the feed, children of an `item` or `entry` an entry; all deeper elements
-//! (an image's link, an entry's source) belong to neither. Elements that share the
-//! root's prefix count as unprefixed, so that `<a:feed><a:entry>` reads like Atom.
+//! (an image's link, an entry's source) are ignored. Elements that share the root's prefix
+//! count as unprefixed, so that `<a:feed><a:entry>` reads like Atom.
 
 use tidewatch_core::url::whatwg;
 
@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str) -> Result<Feed, Refused> {
     reading.feed.ok_or(Refused::NoRoot)
 }
 
-/// What the text being gathered is.
+/// The field being gathered.
 #[derive(Clone, Copy, PartialEq)]
 enum Field {
     Title,
@@ -27,7 +27,7 @@ enum Field {
     Link,
     Published,
     Updated,
-    /// Dublin Core's date: either, where the feed has no date of its own.
+    /// Dublin Core's date: sets either date that the feed itself lacks.
     AnyDate,
 }
 
@@ -45,7 +45,7 @@ struct Reading {
     channel_depth: Option<usize>,
     entry: Option<(usize, Entry)>,
     gathering: Option<Gathering>,
-    /// Bases of the elements that are open and set one.
+    /// Bases of the open elements that set one.
     bases: Vec<(usize, whatwg::Parsed)>,
 }
 
@@ -122,7 +122,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Remembers `xml:base`, itself relative to the one around it.
+    /// Pushes `xml:base`, resolved against the enclosing one.
     fn base(&mut self, depth: usize, element: &Element<'_>) {
         let Some(base) = element.attribute("xml:base") else { return };
         let around = self.bases.last().map(|(_, base)| base);
@@ -169,7 +169,7 @@ impl Reading {
         self.gathering = Some(Gathering { field, depth, text: String::new() });
     }
 
-    /// Atom's link has an attribute, RSS's a text; people mix them.
+    /// Atom's link is an attribute, RSS's is text; feeds mix them.
     fn link(&mut self, depth: usize, element: &Element<'_>) {
         match element.attribute("href") {
             Some(href) => {

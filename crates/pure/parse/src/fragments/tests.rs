@@ -23,7 +23,7 @@ fn fragments_are_runs_of_words() {
     assert!((divergence(&old.sketch, &new.sketch, usize::MAX) - (1.0 - 2.0 / 8.0)).abs() < 1e-12);
 }
 
-/// Rolling hashes equal those made afresh for every run.
+/// Rolling hashes equal hashes computed from scratch for every run.
 #[test]
 fn rolling_is_the_same_as_hashing_each_run() {
     let words = ["to", "be", "or", "not", "to", "be", "that", "is"];
@@ -91,8 +91,8 @@ fn empty_and_binary_pages_are_defined() {
     assert!(of(&text).words > 0);
 }
 
-/// One line of 50 MB, with words and without, takes about as long as reading it and no memory of
-/// its own: the block buffer stays at its cap.
+/// One line of 50 MB, with or without words, takes about as long as reading it and no extra memory:
+/// the block buffer stays at its cap.
 #[test]
 fn one_endless_line() {
     for word in ["word ", "endless"] {
@@ -114,7 +114,7 @@ fn alternating_versions_come_back_to_the_same() {
 }
 
 proptest! {
-    /// Cutting text into pieces anywhere, as character references do, changes nothing.
+    /// Splitting text anywhere, as character references do, changes nothing.
     #[test]
     fn pieces_do_not_matter(text in "[a-z0-9 é]{0,60}", cut in 0usize..60) {
         let cut = text.floor_char_boundary(cut.min(text.len()));

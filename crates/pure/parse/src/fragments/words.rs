@@ -1,17 +1,17 @@
-//! Where are a block's words, and what are their hashes? Eight bytes at a time.
+//! Finds and hashes a block's words, eight bytes at a time.
 //!
-//! Words stand between white space and control characters. In scripts written without spaces each
-//! character counts as one. A word that may be noise (it has a digit, or is "ago") is *suspect*: only
-//! these and their neighbours are looked at again ([`crate::noise`]).
+//! White space and control characters separate words. In scripts written without spaces each
+//! character counts as one. A word that may be noise (it has a digit, or is "ago") is *suspect*:
+//! only these and their neighbours are examined again ([`crate::noise`]).
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What must follow a text for [`each_word`] to read it eight bytes at a time.
+/// Must follow a text, so that [`each_word`] can read eight bytes at a time.
 pub(super) const PADDING: &str = "        ";
 const EIGHT: usize = PADDING.len();
 const ONES: u64 = u64::from_le_bytes([1; EIGHT]);
 const TOP_BITS: u64 = ONES << 7;
-/// Odd and without pattern: multiplying by it loses nothing modulo 2⁶⁴.
+/// Odd and without pattern: multiplication by it is invertible modulo 2⁶⁴.
 pub(super) const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A word of a text.
@@ -20,12 +20,12 @@ pub(super) struct Word<'a> {
     pub(super) start: usize,
     pub(super) text: &'a str,
     pub(super) is_suspect: bool,
-    /// Its hash, if it is all ASCII.
+    /// Its hash, if all ASCII.
     hash: Option<u64>,
 }
 
 impl Word<'_> {
-    /// Adds the hash of the word, or of each character where the script sets no spaces.
+    /// Adds the hash of the word, or of each character in scripts without spaces.
     #[inline]
     pub(super) fn push_hashes(&self, into: &mut Vec<u64>) {
         match self.hash {
@@ -61,7 +61,7 @@ pub(super) fn each_word<'a>(text: &'a str, mut each: impl FnMut(Word<'a>)) {
         let first = load(bytes, at);
         let mut step = length(first);
         let head = lowest(first, step);
-        // Every byte of the word, laid over one another: enough to know that all are ASCII.
+        // The OR of all bytes of the word: enough to test that all are ASCII.
         let mut all = head;
         let mut is_suspect = has_digit(head) || begins_ago(head);
         at += step;
@@ -83,7 +83,7 @@ pub(super) fn each_word<'a>(text: &'a str, mut each: impl FnMut(Word<'a>)) {
     }
 }
 
-/// Beyond ASCII there is more white space than bytes tell.
+/// Splits at non-ASCII white space, which single bytes do not show.
 fn each_part<'a>(
     text: &'a str,
     start: usize,
@@ -97,13 +97,13 @@ fn each_part<'a>(
     }
 }
 
-/// The eight bytes at `at` as one number, the first lowest.
+/// The eight bytes at `at` as a little-endian number.
 #[inline]
 fn load(bytes: &[u8], at: usize) -> u64 {
     bytes[at..].first_chunk().map_or(0, |&eight: &[u8; EIGHT]| u64::from_le_bytes(eight))
 }
 
-/// The lowest `count` bytes of eight, the others 0.
+/// The lowest `count` of eight bytes, the others 0.
 #[inline]
 fn lowest(eight: u64, count: usize) -> u64 {
     if count == 0 { 0 } else { eight & (u64::MAX >> (64 - 8 * count)) }
@@ -128,7 +128,7 @@ fn has_digit(eight: u64) -> bool {
     below(eight ^ (ONES * u64::from(b'0')), 10) != 0
 }
 
-/// Whether it begins like "ago", in any case.
+/// Whether it begins with "ago", case-insensitive.
 #[inline]
 fn begins_ago(eight: u64) -> bool {
     (eight | 0x20_20_20) & 0xff_ff_ff == u64::from_le_bytes(*b"ago\0\0\0\0\0")
@@ -152,14 +152,14 @@ fn hash_loaded(bytes: &[u8], start: usize, end: usize, head: u64) -> u64 {
     }
 }
 
-/// Up to eight bytes are one number, mixed; none of them is 0, so that it tells their count too. Up
-/// to sixteen are two numbers that may overlap.
+/// Mixes up to eight bytes as one number; no byte is 0, so the number also encodes their count.
+/// Up to sixteen bytes are two numbers that may overlap.
 #[inline]
 fn hash_two(head: u64, tail: u64, len: usize) -> u64 {
     mix(head ^ mix(tail ^ BASE.wrapping_mul(len as u64)))
 }
 
-/// The hash of a word, wherever it stands.
+/// The hash of a word outside a padded text.
 pub(super) fn hash(word: &[u8]) -> u64 {
     let mut padded = [0; EIGHT];
     let head = word.len().min(EIGHT);
@@ -173,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Finds the words that one character at a time does, their hashes and what is suspect.
+        /// Finds the same words, hashes and suspects as a scan by single characters.
         #[test]
         fn words_are_found_eight_bytes_at_a_time(text in "[a-z ,\\t\\x01\u{a0}é\u{3000}019/:]{0,80}") {
             let slow: Vec<&str> = text
@@ -196,7 +196,7 @@ mod tests {
             prop_assert_eq!(fast, slow);
         }
 
-        /// Any change of a short or middling word changes its hash, as far as can be tried.
+        /// Every tried change of a short or medium word changes its hash.
         #[test]
         fn words_of_all_lengths_are_told_apart(a in "[a-c]{1,20}", b in "[a-c]{1,20}") {
             prop_assert_eq!(hash(a.as_bytes()) == hash(b.as_bytes()), a == b);

@@ -6,9 +6,9 @@ use encoding_rs::WINDOWS_1252;
 use html_escape::NAMED_ENTITIES;
 use memchr::memchr;
 
-/// The longest name that the standard lists (CounterClockwiseContourIntegral) is one shorter.
+/// One more than the longest name in the standard (CounterClockwiseContourIntegral).
 const LONGEST_NAME: usize = 32;
-/// Names that may do without their semicolon, because HTML once let them.
+/// Legacy names that need no semicolon.
 const LEGACY: &str = " AElig AMP Aacute Acirc Agrave Aring Atilde Auml COPY Ccedil ETH Eacute Ecirc \
     Egrave Euml GT Iacute Icirc Igrave Iuml LT Ntilde Oacute Ocirc Ograve Oslash Otilde Ouml QUOT \
     REG THORN Uacute Ucirc Ugrave Uuml Yacute aacute acirc acute aelig agrave amp aring atilde auml \
@@ -20,11 +20,11 @@ const LEGACY: &str = " AElig AMP Aacute Acirc Agrave Aring Atilde Auml COPY Cced
 /// A decoded reference.
 pub(super) struct Reference {
     pub(super) text: Text,
-    /// Bytes that it took, the ampersand included.
+    /// Its length in bytes, ampersand included.
     pub(super) len: usize,
 }
 
-/// What a reference stands for.
+/// The text that a reference stands for.
 pub(super) enum Text {
     Char(char),
     Str(&'static str),
@@ -39,7 +39,7 @@ impl Text {
     }
 }
 
-/// Gives `on_text` a run of text with references decoded, in pieces that may break inside a word.
+/// Decodes references and passes the text to `on_text`, in pieces that may break inside a word.
 #[inline]
 pub(super) fn decode_text(mut run: &str, mut on_text: impl FnMut(&str)) {
     let mut buffer = [0; 4];
@@ -61,7 +61,7 @@ pub(super) fn decode_text(mut run: &str, mut on_text: impl FnMut(&str)) {
     }
 }
 
-/// The value of an attribute with references decoded.
+/// Decodes the references in an attribute's value.
 pub(crate) fn decode_attribute(value: &str) -> Cow<'_, str> {
     if memchr(b'&', value.as_bytes()).is_none() {
         return Cow::Borrowed(value);
@@ -109,7 +109,7 @@ fn numeric(body: &[u8]) -> Option<Reference> {
     Some(Reference { text, len: 1 + prefix + digits + semicolon })
 }
 
-/// The standard reads 128–159 as windows-1252, because pages mean that.
+/// Reads 128–159 as windows-1252, as the standard does.
 fn character(number: u32) -> char {
     match number {
         0 => char::REPLACEMENT_CHARACTER,

@@ -1,17 +1,16 @@
-//! One pass over a page, told to whoever wants to know.
+//! One pass over a page, reported to visitors.
 //!
-//! [`scan`] walks decoded HTML from its first character to its last and calls a [`Visitor`] for
-//! every start tag, run of text and end. It builds no tree: elements that are open are kept as
-//! names only, at most [`DEPTH_CAP`] of them, so time is linear in the page and memory is constant,
-//! however a page is nested. Visitors are combined as tuples and inlined, so that several share one
-//! pass: `scan(html, &mut (links, text))`.
+//! [`scan`] reads decoded HTML once and calls a [`Visitor`] for every start tag, run of text and
+//! end. It builds no tree: it keeps only the names of open elements, at most [`DEPTH_CAP`], so time
+//! is linear in the page and memory constant, however deep the nesting. Visitors combine as tuples
+//! and are inlined, so that several share one pass: `scan(html, &mut (links, text))`.
 //!
-//! What visitors may rely on: every `open` of a tag that is not a leaf is followed by exactly one
-//! `close` of the same name, properly nested, whether or not the page wrote an end tag; nothing is
-//! told twice. Where pages are broken, tokens follow the HTML standard (a browser reads the same
-//! tags, attributes and text); nesting follows its rules for paragraphs, lists and tables
-//! ([`stack`]). Two rarities are simplified: a script that holds `<!--<script>` ends at the first
-//! `</script>`, and CDATA sections are taken for comments.
+//! Visitors may rely on this: every `open` of a tag that is not a leaf is followed by exactly one
+//! `close` of the same name, properly nested, whether or not the page has the end tag; nothing is
+//! reported twice. On broken pages, tokens follow the HTML standard (a browser reads the same tags,
+//! attributes and text); nesting follows its rules for paragraphs, lists and tables ([`stack`]).
+//! Two rarities are simplified: a script that holds `<!--<script>` ends at the first `</script>`,
+//! and CDATA sections are treated as comments.
 
 mod entity;
 mod name;
@@ -26,20 +25,20 @@ pub use stack::{DEPTH_CAP, is_block};
 pub(crate) use tag::read_attributes;
 pub use tag::{Attribute, Tag};
 
-/// Someone who wants to know what a page holds. All methods do nothing unless written.
+/// Receives the contents of a page. All methods do nothing by default.
 pub trait Visitor {
     /// An element starts.
     fn open(&mut self, _tag: &Tag<'_>) {}
 
-    /// A piece of text, character references decoded. White space is as written; a word may come
-    /// in several pieces, with or without tags between them.
+    /// A piece of text, character references decoded. White space is as written; a word may be
+    /// split into several pieces, with or without tags between them.
     fn text(&mut self, _text: &str) {}
 
-    /// The inside of an element that holds no HTML: script, style, iframe, noembed, noframes, xmp,
-    /// plaintext. Between its `open` and its `close`, as written.
+    /// The inside, as written, of an element that holds no HTML: script, style, iframe, noembed,
+    /// noframes, xmp, plaintext. Called between its `open` and its `close`.
     fn raw(&mut self, _of: Name, _text: &str) {}
 
-    /// An element ends, at its end tag or where the page implies its end.
+    /// An element ends, at its end tag or implicitly.
     fn close(&mut self, _name: Name) {}
 }
 

@@ -1,9 +1,9 @@
-//! Names of elements, small enough to compare in one step.
+//! Element names as one integer, for fast comparison.
 
-/// The name of an element, in any case the same.
+/// The name of an element, case-insensitive.
 ///
-/// Names of at most ten letters and digits, which all of HTML's are, are packed six bits a
-/// character; others are hashed, with the top bit set so that they are never taken for a packed one.
+/// Names of at most ten letters and digits, as all of HTML's are, are packed with six bits per
+/// character. Others are hashed, with the top bit set so that they never equal a packed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Name(u64);
 
@@ -11,7 +11,7 @@ const PACKED_LEN: usize = 10;
 const HASHED: u64 = 1 << 63;
 
 impl Name {
-    /// The name spelled `name`.
+    /// Packs or hashes `name`.
     pub const fn of(name: &str) -> Name {
         Self::of_bytes(name.as_bytes())
     }
@@ -31,13 +31,13 @@ impl Name {
         if i == name.len() { Name(packed) } else { Name(hashed(name)) }
     }
 
-    /// A small number that spreads names, for counting them.
+    /// The name's bucket for counting, a small number.
     pub(super) const fn bucket(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
     }
 }
 
-/// 1–36 for a letter or digit, 0 for what cannot be packed.
+/// 1–36 for a letter or digit, 0 for a byte that cannot be packed.
 const fn code(byte: u8) -> u8 {
     match byte {
         b'a'..=b'z' => byte - b'a' + 1,
@@ -47,7 +47,7 @@ const fn code(byte: u8) -> u8 {
     }
 }
 
-/// FNV-1a; names are short and a collision at worst closes the wrong made-up element.
+/// FNV-1a; at worst, a collision closes the wrong unknown element.
 const fn hashed(name: &[u8]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut i = 0;

@@ -1,4 +1,4 @@
-//! The walk itself: the standard's tokenizer without its rarities, on whole slices.
+//! The scan itself: the standard's tokenizer without its rarities, on whole slices.
 
 use memchr::{memchr, memmem};
 
@@ -8,7 +8,7 @@ use super::name::{Name, names};
 use super::stack::{Stack, is_void};
 use super::tag::{Attribute, Tag, read_attributes};
 
-/// Walks a page once and tells `visitor` what it holds.
+/// Scans a page once and reports its contents to `visitor`.
 pub fn scan<V: Visitor>(html: &str, visitor: &mut V) {
     let mut scanner = Scanner { html, stack: Stack::new(), attributes: Vec::new(), visitor };
     scanner.run();
@@ -28,7 +28,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
     fn run(&mut self) {
         let bytes = self.html.as_bytes();
         let mut at = 0;
-        // Where the text not yet told begins: a lone < belongs to the text around it.
+        // Start of the unreported text: a lone < belongs to the text around it.
         let mut told = 0;
         while let Some(found) = memchr(b'<', &bytes[at..]) {
             let open = at + found;
@@ -43,7 +43,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
                 b'!' | b'?' => self.skip_markup(open),
                 _ => self.start_tag(open),
             };
-            // The page ends inside a tag: what is left is dropped, by the standard.
+            // The page ends inside a tag: the standard drops the rest.
             let Some(end) = end else { return };
             (at, told) = (end, end);
         }
@@ -57,7 +57,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         }
     }
 
-    /// A comment, doctype, or anything else in `<! … >`; where it ends.
+    /// The end of a comment, doctype, or anything else in `<! … >`.
     fn skip_markup(&self, open: usize) -> Option<usize> {
         let rest = &self.html.as_bytes()[open..];
         if let Some(comment) = rest.strip_prefix(b"<!--") {
@@ -75,7 +75,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
             return memchr(b'>', &bytes[open..]).map(|len| open + len + 1);
         }
         let (name, end) = self.name(open + 2)?;
-        // An end tag may carry attributes, to no effect.
+        // Attributes of an end tag have no effect.
         let end = read_attributes(self.html, end, &mut self.attributes)?;
         let visitor = &mut *self.visitor;
         self.stack.end(name, |closed| visitor.close(closed));
@@ -95,7 +95,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         Some(self.inside(name, kind, end, is_leaf))
     }
 
-    /// Tells the inside of an element without markup, and closes it; where its end tag ends.
+    /// Reports the inside of an element without markup and closes it; returns its end tag's end.
     fn inside(&mut self, name: Name, kind: Inside, start: usize, is_leaf: bool) -> usize {
         let (stop, end) = self.find_end(name, start);
         if kind == Inside::Text {
@@ -109,7 +109,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         end
     }
 
-    /// Where the inside of an element ends, and where its end tag does.
+    /// The end of an element's inside, and the end of its end tag.
     fn find_end(&mut self, name: Name, start: usize) -> (usize, usize) {
         let len = self.html.len();
         if name == names::PLAINTEXT {
@@ -127,7 +127,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         (len, len)
     }
 
-    /// The name at `at` and where it ends; `None` if the page ends there.
+    /// The name at `at` and its end; `None` if the page ends there.
     #[inline]
     fn name(&self, at: usize) -> Option<(Name, usize)> {
         let rest = &self.html.as_bytes()[at..];
@@ -137,7 +137,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
     }
 }
 
-/// The end of a comment, behind its `-->` or `--!>`.
+/// The end of a comment, after its `-->` or `--!>`.
 fn end_of_comment(comment: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = memmem::find(&comment[at..], b"--") {
@@ -151,12 +151,12 @@ fn end_of_comment(comment: &[u8]) -> Option<usize> {
     None
 }
 
-/// What the inside of an element is, if not HTML.
+/// The content of an element that holds no HTML.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     /// Text with character references.
     Text,
-    /// Something else altogether.
+    /// Anything else, such as a script.
     Raw,
 }
 

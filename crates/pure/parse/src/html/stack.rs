@@ -1,16 +1,16 @@
 //! Which elements are open? Enough of HTML's tree building to know what is inside what.
 //!
-//! A `<p>` ends at the next block, a list item at the next, a cell at the next: without these a
+//! A `<p>` ends at the next block, a list item or cell at the next one: without these rules a
 //! hidden paragraph would hide the rest of the page. The finer rules (misnested formatting, foster
-//! parents) move text about but do not change what a reader sees, and are left out.
+//! parents) move text but do not change what a reader sees, and are left out.
 //!
-//! Invariant: `counts[b]` is the number of open elements whose name falls into bucket b, so that a
-//! stray end tag is known to be stray without a search, and a found one pays for its search with
-//! the elements it closes: time stays linear.
+//! Invariant: `counts[b]` is the number of open elements whose name falls into bucket b. A stray
+//! end tag is thus detected without a search, and a matching one pays for its search with the
+//! elements it closes: time stays linear.
 
 use super::name::{Name, names};
 
-/// Open elements at most; what is deeper is told of but not nested.
+/// Most open elements; deeper ones are reported but not nested.
 pub const DEPTH_CAP: usize = 512;
 
 pub(super) struct Stack {
@@ -29,7 +29,7 @@ impl Stack {
         self.open.len()
     }
 
-    /// Opens an element; whether there was room.
+    /// Opens an element; returns whether there was room.
     pub(super) fn push(&mut self, name: Name) -> bool {
         if self.open.len() == DEPTH_CAP {
             self.beyond += 1;
@@ -46,7 +46,7 @@ impl Stack {
         Some(name)
     }
 
-    /// Ends an element by its end tag, with everything open inside it.
+    /// Handles an end tag: closes the element and all inside it.
     pub(super) fn end(&mut self, name: Name, on_close: impl FnMut(Name)) {
         if self.beyond > 0 {
             self.beyond -= 1;
@@ -55,7 +55,7 @@ impl Stack {
         self.close_down_to(|open| open == name, |_| false, name, on_close);
     }
 
-    /// Ends what the start of `name` implies is over.
+    /// Closes the elements that the start of `name` implicitly ends.
     #[inline]
     pub(super) fn make_room(&mut self, name: Name, mut on_close: impl FnMut(Name)) {
         if self.beyond > 0 {
@@ -92,8 +92,8 @@ impl Stack {
         }
     }
 
-    /// Closes the innermost element that `is_target` and all inside it, unless a `is_barrier` one
-    /// stands between. `of` is the target's name, to know quickly that there is none.
+    /// Closes the innermost `is_target` element and all inside it, unless an `is_barrier` one is
+    /// in between. `of` is the target's name, for a quick test that none is open.
     #[inline]
     fn close_down_to(
         &mut self,
@@ -123,7 +123,7 @@ fn is_table(name: Name) -> bool {
     name == names::TABLE
 }
 
-/// What a paragraph's end does not reach out of.
+/// Elements beyond which a paragraph's end has no effect.
 fn is_scope(name: Name) -> bool {
     matches!(
         name,
@@ -144,7 +144,7 @@ fn ends_paragraph(name: Name) -> bool {
     is_block(name) || matches!(name, names::PLAINTEXT | names::XMP)
 }
 
-/// Elements that begin a new line of text.
+/// Elements that start a new line of text.
 pub fn is_block(name: Name) -> bool {
     matches!(
         name,
@@ -188,7 +188,7 @@ pub fn is_block(name: Name) -> bool {
     )
 }
 
-/// Elements that hold nothing.
+/// Void elements.
 pub(super) fn is_void(name: Name) -> bool {
     matches!(
         name,

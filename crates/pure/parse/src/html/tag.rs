@@ -7,24 +7,24 @@ use memchr::memchr;
 use super::entity::decode_attribute;
 use super::name::Name;
 
-/// Attributes kept of one tag; a tag with more is no one's page.
+/// Most attributes kept per tag; no real page has more.
 const MOST_ATTRIBUTES: usize = 256;
 
-/// An attribute as it stands in the page.
+/// An attribute as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute<'a> {
-    /// Its name, in the page's own case.
+    /// Its name, in the case as written.
     pub name: &'a str,
     value: &'a str,
 }
 
 impl<'a> Attribute<'a> {
-    /// The value with character references decoded; empty where there is none.
+    /// The value with character references decoded; empty if there is none.
     pub fn value(&self) -> Cow<'a, str> {
         decode_attribute(self.value)
     }
 
-    /// The value as written, character references and all.
+    /// The value as written, character references not decoded.
     pub fn raw(&self) -> &'a str {
         self.value
     }
@@ -37,8 +37,8 @@ pub struct Tag<'a> {
     pub name: Name,
     /// How many elements are open around it; at most [`super::DEPTH_CAP`].
     pub depth: usize,
-    /// Whether nothing can be inside, so that no `close` follows: a void element such as `<br>`, or
-    /// an element beyond the depth cap.
+    /// Whether no `close` follows: a void element such as `<br>`, or an element beyond the depth
+    /// cap.
     pub is_leaf: bool,
     pub(super) written: &'a str,
     pub(super) attributes: &'a [Attribute<'a>],
@@ -50,24 +50,24 @@ impl<'a> Tag<'a> {
         self.written
     }
 
-    /// All attributes, in page order; of the same name twice, the first counts.
+    /// All attributes, in page order; of two with the same name, the first counts.
     pub fn attributes(&self) -> &'a [Attribute<'a>] {
         self.attributes
     }
 
-    /// The attribute of that name.
+    /// The attribute `name`.
     pub fn attribute(&self, name: &str) -> Option<&'a Attribute<'a>> {
         self.attributes.iter().find(|a| a.name.eq_ignore_ascii_case(name))
     }
 
-    /// The decoded value of the attribute of that name.
+    /// The decoded value of the attribute `name`.
     pub fn value(&self, name: &str) -> Option<Cow<'a, str>> {
         self.attribute(name).map(Attribute::value)
     }
 }
 
-/// Reads attributes from `at`, just behind the name of a tag, into `into`; gives the place behind
-/// the tag's `>`, or `None` if the text ends first. Linear in what it passes over.
+/// Reads attributes from `at`, just after the tag's name, into `into`; returns the position after
+/// the tag's `>`, or `None` if the text ends first. Linear in the bytes read.
 #[inline]
 pub(crate) fn read_attributes<'a>(
     html: &'a str,
@@ -84,7 +84,7 @@ pub(crate) fn read_attributes<'a>(
             return Some(at + 1);
         }
         let name = at;
-        // A leading = belongs to the name, by the standard.
+        // By the standard, a leading = belongs to the name.
         at += 1;
         while !matches!(bytes.get(at)?, b' ' | b'\t' | b'\n' | b'\r' | 0x0c | b'/' | b'>' | b'=') {
             at += 1;
@@ -98,7 +98,7 @@ pub(crate) fn read_attributes<'a>(
     }
 }
 
-/// The value that follows an attribute's name, if one does, and where it ends.
+/// The value after an attribute's name, if any, and its end.
 #[inline]
 fn read_value(html: &str, name_end: usize) -> Option<(&str, usize)> {
     let bytes = html.as_bytes();

@@ -1,4 +1,4 @@
-//! What a scan tells, as one line an event.
+//! Logs a scan, one line per event.
 
 use super::*;
 use proptest::prelude::*;
@@ -95,8 +95,8 @@ fn depth_is_capped_and_text_still_told() {
 #[test]
 fn hostile_pages_take_linear_time() {
     const BYTES: usize = 1 << 20;
-    /// A linear scan of a megabyte takes well below a second, a quadratic one minutes: between
-    /// them there is room for a slow machine.
+    /// A linear scan of a megabyte takes well below a second, a quadratic one minutes. The limit
+    /// leaves room for a slow machine.
     const LINEAR: std::time::Duration = std::time::Duration::from_secs(20);
     let shapes = [
         "<div>",

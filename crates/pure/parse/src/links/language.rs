@@ -1,8 +1,8 @@
-//! Which language is a text in?
+//! Detects the language of a text.
 
 use serde::Serialize;
 
-/// Text that is looked at. Trigrams of a few hundred words tell languages apart, and the cost
+/// Bytes of text examined. Trigrams of a few hundred words distinguish languages, and the cost
 /// grows with the sample.
 const SAMPLE_BYTES: usize = 1024;
 
@@ -11,9 +11,9 @@ const SAMPLE_BYTES: usize = 1024;
 pub struct Guess {
     /// ISO 639-3 code ("eng").
     pub code: &'static str,
-    /// How sure, 0 to 1.
+    /// Its confidence, 0 to 1.
     pub confidence: f64,
-    /// Whether it is sure enough to be used.
+    /// Whether the guess is confident enough to use.
     pub is_reliable: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What a page says of other pages and of itself: links, canonical address, translations,
-//! refresh, forms, title, language, wishes to crawlers.
+//! A page's links and metadata: canonical URL, translations, refresh, forms, title,
+//! language, robots directives.
 //!
 //! [`Links`] is a visitor of the one pass over a page. It keeps references as written
 //! and resolves them at the end, because a `<base>` holds for the whole page wherever
@@ -20,15 +20,15 @@ pub use self::{
 
 use self::reference::{Raw, RawForm, collapse, refresh, words};
 
-/// Links kept of one page.
+/// Most links kept per page.
 pub const MAX_LINKS: usize = 1000;
-/// Links that there is room for at once.
+/// Links preallocated.
 const USUAL_LINKS: usize = 64;
-/// Forms kept of one page.
+/// Most forms kept per page.
 pub const MAX_FORMS: usize = 32;
-/// Fields kept of one form.
+/// Most fields kept per form.
 pub const MAX_FIELDS: usize = 64;
-/// Longest anchor, title or name that is kept; longer ones are cut.
+/// Longest anchor, title or name; longer ones are cut.
 pub const MAX_TEXT_BYTES: usize = 512;
 
 /// The visitor that gathers a page's links. Give it to `html::scan`, then [`Links::finish`].
@@ -43,14 +43,14 @@ pub struct Links {
     refresh: Option<Refresh<String>>,
     directives: Directives,
     found: Vec<Raw>,
-    /// The references of all of them.
+    /// The references of all links.
     hrefs: String,
     is_cut: bool,
     forms: Vec<RawForm>,
     open_form: bool,
     /// The link whose anchor is being read.
     anchor: Option<usize>,
-    /// What was read of it so far.
+    /// Its text so far.
     anchor_text: String,
     in_title: bool,
     svg_depth: u32,
@@ -58,12 +58,12 @@ pub struct Links {
 }
 
 impl Links {
-    /// For a crawler with this product token, which meta elements may name.
+    /// For a crawler with the product token `agent`, which meta elements may name.
     pub fn new(agent: &str) -> Self {
         Self { agent: agent.to_owned(), ..Self::default() }
     }
 
-    /// What was found, with references resolved against the page's own address.
+    /// The page, with references resolved against `address` or `<base>`.
     pub fn finish(mut self, address: &tidewatch_core::url::Base) -> Page {
         self.end_anchor();
         page::resolve(self, address)
@@ -107,7 +107,7 @@ impl Links {
             (Some(_), _) => &mut self.anchor_text,
             _ => return,
         };
-        // White space is collapsed in the end, so keep some more than will be shown.
+        // White space is collapsed at the end, so keep more than is shown.
         if into.len() < 4 * MAX_TEXT_BYTES {
             into.push_str(&text[..text.floor_char_boundary(4 * MAX_TEXT_BYTES)]);
         }

@@ -1,4 +1,4 @@
-//! What a page says, with every address resolved.
+//! A page's links and metadata, with every URL resolved.
 
 use serde::{Serialize, Serializer};
 use tidewatch_core::url::{Base, CanonicalUrl};
@@ -7,27 +7,27 @@ use super::{Links, reference::collapse};
 use crate::html::{Name, names};
 use tidewatch_robots::Directives;
 
-/// What a page says of other pages and of itself.
+/// A page's links and metadata.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Page {
     /// Its title, white space collapsed.
     pub title: Option<String>,
     /// The language it declares, as written ("en-GB").
     pub language: Option<String>,
-    /// The address it says it has.
+    /// Its canonical URL, as it declares.
     #[serde(serialize_with = "maybe_url")]
     pub canonical: Option<CanonicalUrl>,
-    /// The same in other languages, and feeds.
+    /// Its translations and feeds.
     pub alternates: Vec<Alternate<CanonicalUrl>>,
-    /// Where a browser would go by itself.
+    /// Its meta refresh.
     pub refresh: Option<Refresh<CanonicalUrl>>,
-    /// What it asks crawlers not to do.
+    /// Its robots directives.
     pub robots: Directives,
     /// Its links, in page order.
     pub links: Vec<Link>,
-    /// References that lead to no page: mail, scripts, malformed addresses.
+    /// Number of references to no page: mail, scripts, malformed URLs.
     pub refused: u32,
-    /// Whether there were more links than are kept.
+    /// Whether links were dropped at the limit.
     pub is_cut: bool,
     /// Its forms.
     pub forms: Vec<Form>,
@@ -36,10 +36,10 @@ pub struct Page {
 /// A link to another page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Where it leads.
+    /// Its target.
     #[serde(serialize_with = "url")]
     pub url: CanonicalUrl,
-    /// The text that is clicked, white space collapsed.
+    /// The anchor text, white space collapsed.
     pub anchor: String,
     /// Its place among the references of the page, from 0.
     pub position: u32,
@@ -47,14 +47,14 @@ pub struct Link {
     pub region: Region,
     /// The kind of reference.
     pub kind: LinkKind,
-    /// What the page says about it.
+    /// Its `rel` attribute.
     pub rel: Rel,
 }
 
 /// The same page in another language, or a feed of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alternate<U: AsRef<str>> {
-    /// Where it is.
+    /// Its URL.
     #[serde(serialize_with = "url")]
     pub url: U,
     /// Its language ("de-CH", "x-default").
@@ -63,12 +63,12 @@ pub struct Alternate<U: AsRef<str>> {
     pub is_feed: bool,
 }
 
-/// A jump that a browser makes by itself.
+/// A meta refresh.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refresh<U: AsRef<str>> {
-    /// After so many seconds.
+    /// Delay in seconds.
     pub after_s: u32,
-    /// To there.
+    /// Its target.
     #[serde(serialize_with = "url")]
     pub url: U,
 }
@@ -76,7 +76,7 @@ pub struct Refresh<U: AsRef<str>> {
 /// A form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Form {
-    /// Where it is sent.
+    /// Its action URL.
     #[serde(serialize_with = "maybe_url")]
     pub action: Option<CanonicalUrl>,
     /// `get`, `post` or `dialog`.
@@ -98,9 +98,9 @@ pub struct Field {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkKind {
-    /// Something to click.
+    /// An anchor.
     Anchor,
-    /// A page shown inside the page.
+    /// A frame.
     Frame,
     /// The next or previous page of a sequence.
     Sequence,
@@ -137,7 +137,7 @@ impl Region {
     }
 }
 
-/// What a page says about a link.
+/// The `rel` attribute of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[allow(clippy::struct_excessive_bools)] // Each is one word of the attribute.
 pub struct Rel {
@@ -168,7 +168,7 @@ fn maybe_url<S: Serializer>(url: &Option<CanonicalUrl>, to: S) -> Result<S::Ok, 
     }
 }
 
-/// Resolves what was gathered against the page's address, or its `<base>` if that is usable.
+/// Resolves the gathered references against the page's URL, or its `<base>` if usable.
 pub(super) fn resolve(all: Links, address: &Base) -> Page {
     let rebased = all.base.as_deref().and_then(|href| address.rebase(href).ok());
     let base = rebased.as_ref().unwrap_or(address);

@@ -6,7 +6,7 @@ use crate::html::Tag;
 /// A link as written.
 #[derive(Debug)]
 pub(super) struct Raw {
-    /// Where its reference stands among all.
+    /// The range of its reference in `Links::hrefs`.
     pub(super) href: std::ops::Range<usize>,
     pub(super) anchor: String,
     pub(super) rel: Rel,
@@ -37,7 +37,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_ascii_whitespace().take(32)
 }
 
-/// The text with runs of white space as one blank, cut to [`MAX_TEXT_BYTES`].
+/// The text with white space collapsed, truncated to [`MAX_TEXT_BYTES`].
 pub(super) fn collapse(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len().min(MAX_TEXT_BYTES));
     for word in text.split_whitespace() {
@@ -58,8 +58,8 @@ fn push_word(text: &mut String, word: &str) {
     text.push_str(word);
 }
 
-/// The content of a meta refresh: seconds, then perhaps `;`, `url=` and quotes
-/// (WHATWG "shared declarative refresh steps"). Without an address it is the page itself.
+/// Parses a meta refresh: seconds, then optionally `;`, `url=` and quotes (WHATWG "shared
+/// declarative refresh steps"). Without a URL the target is the page itself.
 pub(super) fn refresh(content: &str) -> Option<Refresh<String>> {
     let content = content.trim_start();
     let end = content.find(|c: char| !c.is_ascii_digit()).unwrap_or(content.len());
