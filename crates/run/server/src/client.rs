@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 const FORWARDED: &str = "x-forwarded-for";
 /// Headers that proxies add and browsers never send.
 const PROXY_HEADERS: [&str; 4] = ["forwarded", "via", "x-real-ip", "client-ip"];
-/// How others of them begin: `X-Forwarded-For`, `-Host`, `-Proto` and more.
+/// Prefix of others: `X-Forwarded-For`, `-Host`, `-Proto` and more.
 const PROXY_PREFIX: &str = "x-forwarded";
 
 /// Whether a proxy's headers show that it forwarded the request.

@@ -19,7 +19,7 @@ use crate::net::Peer;
 use crate::routes::Access;
 use crate::shared::Shared;
 
-/// Characters of a token that cannot be guessed.
+/// Least characters of a token, so that it cannot be guessed.
 pub(crate) const SHORTEST_TOKEN: usize = 16;
 /// What our pages may load: only our own style sheet, script, images and figures.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \

@@ -9,7 +9,7 @@ use tidewatch_search::IndexHealth;
 /// The media type of the text format.
 pub(crate) const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All figures in Prometheus's text format. Names and labels stay as they are.
+/// All figures in Prometheus's text format. Names and labels are a stable interface.
 pub(crate) fn text(status: &Status, index: Option<&IndexHealth>) -> String {
     let (mut page, tally) = (Page(String::new()), &status.tally);
     page.gauge("pages_known", "Pages known.", f64::from(status.pages));

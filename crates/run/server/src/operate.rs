@@ -57,7 +57,7 @@ pub(crate) async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     ([(header::CONTENT_TYPE, prometheus::KIND)], text).into_response()
 }
 
-/// Which page.
+/// The page asked about.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Which {
     #[serde(default)]
@@ -87,7 +87,7 @@ pub(crate) async fn why(
     }
 }
 
-/// Which budget.
+/// The budget asked about.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Times {
     #[serde(default)]

@@ -307,7 +307,7 @@ fn ago(seconds: i64) -> String {
 
 /// Lets a browser add this search engine.
 pub(crate) async fn opensearch(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    // The name was checked: it is one of ours.
+    // The host name was checked: it is one of ours.
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let host = host.map_or_else(|| shared.address.to_string(), str::to_owned);
     let body = html! {

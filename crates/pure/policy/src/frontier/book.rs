@@ -1,4 +1,4 @@
-//! What every order of the frontier knows: pages, their links, their clicks.
+//! What every order knows: pages, their links, their clicks.
 
 use tidewatch_core::{
     Content, Event, FetchKind, HostId, Interest, InterestKind, Observation, Outcome, PageId,
@@ -6,7 +6,7 @@ use tidewatch_core::{
 };
 use tidewatch_graph::log::LinkLog;
 
-/// Where a page stands.
+/// A page's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Never fetched: the frontier.
@@ -26,15 +26,15 @@ pub struct Known {
     pub host: HostId,
     /// Its identity.
     pub key: PageKey,
-    /// Where it stands.
+    /// Its state.
     pub standing: Standing,
     /// The page that revealed it first.
     pub via: Option<PageId>,
-    /// Links from a seed, along the way it was found.
+    /// Links from a seed, along the path on which it was found.
     pub depth: u16,
     /// Whether it is watched for new links.
     pub is_source: bool,
-    /// Pages that show a link to it now or once did.
+    /// Pages that show a link to it or once did.
     pub in_links: u32,
     /// Links it shows.
     pub out_links: u32,
@@ -68,7 +68,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// Takes note of an event. [`Book::shown`] and [`Book::added`] hold until the next.
+    /// Takes in an event. [`Book::shown`] and [`Book::added`] hold until the next.
     pub fn learn(&mut self, event: &Event<'_>) {
         self.shown.clear();
         self.added.clear();
@@ -152,12 +152,12 @@ impl Book {
         self.set(page, Standing::UnderWay);
     }
 
-    /// Links the page of the last event shows, ascending; empty if it was no fetch.
+    /// Links on the page of the last event, ascending; empty if it was no fetch.
     pub fn shown(&self) -> &[u32] {
         &self.shown
     }
 
-    /// Those of them that were not there at its last fetch.
+    /// Those of [`Book::shown`] that were not there at its last fetch.
     pub fn added(&self) -> &[u32] {
         &self.added
     }

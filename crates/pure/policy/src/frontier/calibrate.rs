@@ -1,19 +1,19 @@
 //! What a score is worth in clicks: the currency of the price.
 //!
-//! Scores of different orders mean nothing to one another. Pages whose clicks
-//! over the horizon became known teach the expected clicks of a score:
+//! Scores of different orders cannot be compared. Pages whose clicks over the horizon are known
+//! teach the expected clicks of a score:
 //!
-//! * [`Isotonic`]: the rising step function nearest to the clicks in squares,
-//!   which is also the most likely one for Poisson counts. It supposes nothing
-//!   but that a higher score is no worse. By pooling adjacent violators `[ABERS55]`.
+//! * [`Isotonic`]: the rising step function nearest to the clicks in least squares, which is also
+//!   the most likely one for Poisson counts. It assumes only that a higher score is no worse. By
+//!   pooling adjacent violators `[ABERS55]`.
 //! * [`LogLinear`]: the expected clicks are exp(a + b·ln score), Poisson regression. Two
 //!   numbers, so it holds with few examples and beyond the scores seen.
 //!
-//! Both say how sure they are. Clicks vary far more than Poisson counts do, so
-//! uncertainty is measured from the clicks themselves, not taken from the law.
+//! Both give their uncertainty. Clicks vary far more than Poisson counts do, so it is measured from
+//! the clicks themselves.
 //!
-//! [`Calibrator`] does the former while crawling, and [`ExpectsClicks`] is how a
-//! scheduler asks for the result.
+//! [`Calibrator`] fits the former while crawling, and a scheduler asks for the result through
+//! [`ExpectsClicks`].
 
 use tidewatch_core::{Event, PageId, Span};
 use tidewatch_math::special::normal_quantile;
@@ -30,21 +30,21 @@ pub trait ExpectsClicks {
     fn horizon(&self) -> Span;
 }
 
-/// Expected clicks of a page with their 95 % interval: of the mean, not of the page's own luck.
+/// Expected clicks of a page, with the 95 % interval of the mean, not of the page's own clicks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Clicks expected over the horizon.
     pub clicks: f64,
-    /// Standard error of that.
+    /// Its standard error.
     pub sd: f64,
-    /// Low end.
+    /// Low end of the interval.
     pub low: f64,
-    /// High end.
+    /// High end of the interval.
     pub high: f64,
 }
 
-/// Examples in a step at least, unless there are fewer in all: a mean of fewer says nothing
-/// about its own uncertainty.
+/// Least examples in a step, unless there are fewer in all: the mean of fewer does not show its own
+/// uncertainty.
 const STEP_EXAMPLES: usize = 20;
 const TAIL: f64 = 0.025;
 
@@ -68,8 +68,8 @@ impl Step {
         self.squares += other.squares;
     }
 
-    /// Variance of the mean; at least that of a Poisson count with one click more than were
-    /// seen, since no click at all does not prove that none will come.
+    /// Variance of the mean; at least that of a Poisson count with one click more than were seen,
+    /// since zero clicks so far do not prove that none will come.
     fn variance(&self) -> f64 {
         let n = self.count;
         let sample = (self.squares - self.sum * self.sum / n).max(0.0) / (n - 1.0).max(1.0);
@@ -103,7 +103,7 @@ impl Isotonic {
         (!steps.is_empty()).then_some(Isotonic { steps })
     }
 
-    /// Expected clicks of a score; outside all steps, those of the nearest.
+    /// Expected clicks of a score; outside all steps, those of the nearest step.
     pub fn expect(&self, score: f64) -> Expected {
         let at = self.steps.partition_point(|step| step.from <= score).max(1) - 1;
         let step = &self.steps[at];
@@ -112,13 +112,13 @@ impl Isotonic {
         Expected { clicks, sd, low: (clicks - reach).max(0.0), high: clicks + reach }
     }
 
-    /// Steps it has.
+    /// The number of steps.
     pub fn steps(&self) -> usize {
         self.steps.len()
     }
 }
 
-/// Adds a step; pools it with those before as long as they are not below it.
+/// Adds a step and pools it with those before it that are not below it.
 fn push(steps: &mut Vec<Step>, mut step: Step) {
     while let Some(mut last) = steps.pop() {
         if last.mean() < step.mean() {
@@ -131,7 +131,7 @@ fn push(steps: &mut Vec<Step>, mut step: Step) {
     steps.push(step);
 }
 
-/// Joins steps of too few examples with the one below.
+/// Merges steps of too few examples with the one below.
 fn merge_small(steps: &mut Vec<Step>) {
     let mut kept: Vec<Step> = Vec::with_capacity(steps.len());
     for step in steps.drain(..) {
@@ -153,7 +153,7 @@ pub struct LogLinear {
     /// Constant a and slope b.
     a: f64,
     b: f64,
-    /// Mean of ln score, about which a and b are counted.
+    /// Mean of ln score, which a and b are relative to.
     centre: f64,
     /// Variances of a and b and their covariance, dispersion included.
     variances: [f64; 3],
@@ -163,7 +163,7 @@ pub struct LogLinear {
 
 /// Newton steps; convergence is quadratic and the likelihood concave.
 const NEWTON_STEPS: usize = 60;
-/// Steps are shortened to this, which keeps exponentials in range.
+/// Longest Newton step; keeps exponentials in range.
 const LONGEST_STEP: f64 = 2.0;
 
 impl LogLinear {
@@ -186,7 +186,7 @@ impl LogLinear {
         for _ in 0..NEWTON_STEPS {
             let [g0, g1, h00, h01, h11] = derivatives(&pairs, centre, a, b);
             let det = h00 * h11 - h01 * h01;
-            // Where all scores are equal there is no slope to find.
+            // If all scores are equal, there is no slope to find.
             let (da, db) = if det > 1e-12 * h00 * h11.max(1e-300) {
                 ((h11 * g0 - h01 * g1) / det, (h00 * g1 - h01 * g0) / det)
             } else {
@@ -217,7 +217,7 @@ impl LogLinear {
         Some(LogLinear { a, b, centre, variances, dispersion })
     }
 
-    /// Expected clicks of a score above 0; of others none.
+    /// Expected clicks of a score above 0; none for other scores.
     pub fn expect(&self, score: f64) -> Expected {
         if score.is_nan() || score <= 0.0 {
             return Expected { clicks: 0.0, sd: 0.0, low: 0.0, high: 0.0 };
@@ -227,7 +227,7 @@ impl LogLinear {
         let log_sd = (va + 2.0 * x * vab + x * x * vb).max(0.0).sqrt();
         let (level, reach) = (self.a + self.b * x, -normal_quantile(TAIL) * log_sd);
         let [clicks, low, high] = [level, level - reach, level + reach].map(f64::exp);
-        // To first order: of e^x the standard error is e^x times that of x.
+        // To first order, the standard error of e^x is e^x times that of x.
         Expected { clicks, sd: clicks * log_sd, low, high }
     }
 
@@ -251,18 +251,18 @@ fn derivatives(pairs: &[(f64, f64)], centre: f64, a: f64, b: f64) -> [f64; 5] {
     sums
 }
 
-/// Examples kept; then the older half goes. What a score means drifts as a web becomes known, and a
-/// thousand pages tell their mean clicks well enough.
+/// Most examples kept; beyond that the older half is dropped. The meaning of a score drifts as the
+/// crawl grows, and a thousand pages are enough for mean clicks.
 const MOST_EXAMPLES: usize = 2_000;
-/// The steps are fitted again when the examples have grown by this factor and this number.
+/// The steps are refitted when the examples have grown by this factor and [`STEP_EXAMPLES`].
 const MORE_EXAMPLES: f64 = 1.25;
 
-/// Learns while crawling how many clicks a score means, from the score of a page when it was fetched and
-/// its clicks over the horizon. Pages held from the start are no examples, for they were not chosen.
+/// Learns while crawling how many clicks a score means, from pages' scores at their fetch and their
+/// clicks over the horizon. Pages held from the start were not chosen, so they are no examples.
 pub struct Calibrator {
     outcomes: Outcomes<(u32, f64)>,
     examples: Vec<(f64, f64)>,
-    /// What scores of the examples mean.
+    /// The meaning of the examples' scores; see [`Order::meaning`](super::Order::meaning).
     meaning: u32,
     seen: usize,
     fitted: usize,
@@ -278,7 +278,7 @@ impl Default for Calibrator {
 }
 
 impl Calibrator {
-    /// Takes note of an event; `score` gives the score that a page just fetched had before. Another
+    /// Takes in an event; `score` gives the score that a page had before this fetch. Another
     /// `meaning` of scores discards all examples.
     pub fn learn(&mut self, event: &Event<'_>, meaning: u32, score: impl FnOnce(PageId) -> f64) {
         if matches!(event, Event::Held(_)) {
@@ -304,7 +304,7 @@ impl Calibrator {
         }
     }
 
-    /// Expected clicks of a score of that meaning; `None` without examples.
+    /// Expected clicks of a score of this meaning; `None` without examples.
     pub fn expect(&self, meaning: u32, score: f64) -> Option<Expected> {
         let fit = self.fit.as_ref().filter(|_| meaning == self.meaning)?;
         Some(fit.expect(score))

@@ -1,10 +1,9 @@
-//! A crawl led by a text classifier `[CBD99]`: with hubs first, a share of
-//! exploration, and weights that go on learning `[MPS04]`.
+//! A crawl led by a text classifier `[CBD99]`: hubs first, a share of exploration, and online
+//! learning `[MPS04]`.
 //!
-//! A page is described by the words of its URL and of links to it. A logistic
-//! regression on those words, trained while the crawl goes on, says how likely a
-//! page is relevant. What counts as relevant is a [`Topic`], where there is one;
-//! otherwise it is what searchers click, known some time after a fetch. A page
+//! A page is described by the words of its URL and of links to it. A logistic regression on those
+//! words, trained during the crawl, gives the probability that a page is relevant. A [`Topic`] says
+//! what is relevant; without one, it is what searchers click, known some time after a fetch. A page
 //! that has led to relevant pages is a hub, and its other links come earlier.
 
 use std::collections::VecDeque;
@@ -15,17 +14,17 @@ use super::book::Book;
 use super::ranked::Order;
 use super::terms::{Topic, url_words, words};
 
-/// Size of the table of weights: words share places, which at this size costs little.
+/// Slots of the hashed weights: words may share one, which at this size costs little.
 const TABLE: usize = 1 << 16;
-/// Words of a page that are kept.
+/// Most words kept of a page.
 const MOST_WORDS: usize = 24;
-/// Step of the regression, divided by the root of the number of examples a word was in.
+/// Step of the regression, divided by the root of the number of a word's examples.
 const STEP: f64 = 0.5;
 /// A page fetched this long ago and never clicked is a negative example.
 const PATIENCE: Span = Span::from_micros(2 * Span::DAY.as_micros());
 /// How much the yield of a hub weighs against the words of a link.
 const HUB_WEIGHT: f64 = 0.5;
-/// Prior fetches of a hub, with the crawl's average yield.
+/// Prior fetches of a hub, at the crawl's average yield.
 const HUB_PRIOR: f64 = 4.0;
 /// Share of fetches that explore what looks irrelevant (tunnelling).
 const EXPLORATION: f64 = 0.05;
@@ -38,7 +37,7 @@ pub struct Classifier {
     examples: f64,
     relevant: f64,
     words: Vec<Vec<u16>>,
-    /// Fetched children and relevant ones among them.
+    /// Fetched children, and the relevant ones among them.
     hubs: Vec<(f64, f64)>,
     /// Fetched pages whose clicks are awaited.
     awaited: VecDeque<(Time, PageId)>,
@@ -48,7 +47,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// About a topic, or about what is clicked.
+    /// Relevance by `topic`, or by clicks without one.
     pub fn new(topic: Option<Topic>) -> Self {
         Classifier {
             topic,
@@ -160,7 +159,7 @@ impl Order for Classifier {
                 if seen.previous.is_none() {
                     self.fetched(seen.page, seen.at, book);
                 }
-                // What this hub led to has changed its other links' chances.
+                // This hub's new yield changes the chances of its other links.
                 risen.extend(book.added().iter().map(|&to| PageId(to)));
             }
             Event::Log(rows) if self.topic.is_none() => {

@@ -1,4 +1,4 @@
-//! RW and RW-EG as orders: clicks on fetched pages, carried out to the frontier `[TTKN15]`.
+//! RW and RW-EG as orders: clicks on fetched pages, propagated to the frontier `[TTKN15]`.
 
 use tidewatch_core::{Event, PageId};
 use tidewatch_graph::walk::{ALPHA, ImpactWalk, SMOOTHING, Stop};
@@ -32,7 +32,7 @@ impl Interesting {
     }
 }
 
-/// The walk of [`ImpactWalk`] over what is known, recomputed as the web or the clicks grow.
+/// The walk of [`ImpactWalk`] over the known links, recomputed as links or clicks grow.
 pub struct ImpactOrder {
     /// Share of real links, ω.
     omega: f64,
@@ -53,7 +53,7 @@ impl ImpactOrder {
         Self::with(1.0, 0.0, Interesting::Clicks)
     }
 
-    /// The enriched graph, both kinds of links alike.
+    /// The enriched graph, with real and virtual links weighted alike.
     pub fn rw_eg() -> Self {
         Self::with(0.5, 0.0, Interesting::Clicks)
     }
@@ -86,7 +86,7 @@ impl Order for ImpactOrder {
             Event::Log(rows) => {
                 self.clicks += rows.iter().map(|row| row.count).sum::<f64>();
             }
-            // One step along links that are new; virtual ones wait for the next solution.
+            // One step along new links; virtual links wait for the next solution.
             Event::Held(seen) | Event::Fetched(seen) if !book.added().is_empty() => {
                 let impact = self.interesting.of(book, seen.page.index()) + SMOOTHING;
                 let factor = impact / (self.top + SMOOTHING).max(impact);

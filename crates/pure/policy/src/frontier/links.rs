@@ -15,7 +15,7 @@ const SHUFFLE: u64 = purpose("frontier.shuffle");
 const GROWTH: f64 = 1.2;
 const SOME: u64 = 200;
 
-/// The frontier in random order: the floor of every comparison.
+/// The frontier in random order: the baseline of every comparison.
 pub struct Shuffled(pub u64);
 
 impl Order for Shuffled {
@@ -53,7 +53,7 @@ impl Order for Breadth {
     }
 }
 
-/// Most links known to lead there first.
+/// Most known in-links first.
 pub struct InDegree;
 
 impl Order for InDegree {
@@ -90,24 +90,24 @@ impl Growth {
     }
 }
 
-/// PageRank of the links known, recomputed from the last solution as the web
-/// grows; in between a fetch passes its page's score on along new links.
+/// PageRank of the known links, recomputed from the last solution as the web grows; in between, a
+/// fetch passes its page's score on along new links.
 #[derive(Default)]
 pub struct PageRankOrder {
     growth: Growth,
     /// Scores times the number of pages, so that 1 is the mean and growth does not shrink them.
     scores: Vec<f64>,
-    /// Steps made by the last solution.
+    /// Iterations of the last solution.
     steps: u32,
 }
 
 impl PageRankOrder {
-    /// Score of a page, 1 on average; a page without one has that of new pages.
+    /// Score of a page, 1 on average; an unscored page has the score of new pages.
     pub fn of(&self, page: PageId) -> f64 {
         self.scores.get(page.index()).copied().unwrap_or(1.0 - ALPHA)
     }
 
-    /// Steps made by the last solution.
+    /// Iterations of the last solution.
     pub const fn steps(&self) -> u32 {
         self.steps
     }
@@ -150,8 +150,8 @@ impl Order for PageRankOrder {
     }
 }
 
-/// Most cash first `[APC03]`: seeds bring one unit each, a fetch deals its
-/// page's cash out along its links.
+/// Most cash first `[APC03]`: each seed brings one unit, and a fetch distributes its page's cash
+/// along its links.
 pub struct Opic {
     cash: Cash,
     /// Whether pages are fetched again as cash flows back to them.
@@ -164,7 +164,7 @@ impl Opic {
         Opic { cash: Cash::new(ALPHA), again: false }
     }
 
-    /// Every page again and again, as often as its importance asks for.
+    /// Every page again and again, in proportion to its importance.
     pub fn refreshing() -> Self {
         Opic { cash: Cash::new(ALPHA), again: true }
     }
@@ -200,34 +200,33 @@ impl Order for Opic {
     }
 }
 
-/// Links that a fetch may pass mass along, at most; what is left waits for the next.
+/// Most links that a fetch passes mass along; the rest waits for the next fetch.
 const PUSHED_LINKS: usize = 4096;
 /// Mass too small to be passed on again, in units of a seed's.
 pub(super) const GRAIN: f64 = 1e-5;
 
-/// RankMass `[CS07]`: the page that adds most to a proven lower bound of the
-/// personalised PageRank of what was fetched.
+/// RankMass `[CS07]`: first the page that adds most to a proven lower bound of the personalised
+/// PageRank of the fetched pages.
 ///
-/// Seeds are trusted with a unit each. Mass on a fetched page is known to be on
-/// real paths: (1 − α) of it stays for good, the rest moves along links, through
-/// fetched pages as far as they go, and comes to lie on the frontier. Fetching
-/// where most lies raises the bound most.
+/// Each seed is trusted with one unit. Mass on a fetched page is known to be on real paths: (1 − α)
+/// of it stays for good, the rest moves along links through fetched pages until it reaches the
+/// frontier. Fetching the page with most mass raises the bound most.
 #[derive(Default)]
 pub struct RankMass {
     mass: Vec<f64>,
     bound: f64,
     trusted: f64,
-    /// Fetched pages that have got mass to pass on.
+    /// Fetched pages with mass to pass on.
     pending: VecDeque<u32>,
 }
 
 impl RankMass {
-    /// Proven share of all rank mass that lies on pages fetched.
+    /// Proven share of all rank mass that is on fetched pages.
     pub fn bound(&self) -> f64 {
         if self.trusted > 0.0 { self.bound / self.trusted } else { 0.0 }
     }
 
-    /// Mass that has come to lie on pages: all of it, and what fetched pages are about to pass on.
+    /// Mass on all pages, and the part that fetched pages are about to pass on.
     #[cfg(test)]
     pub(super) fn lying(&self) -> (f64, f64) {
         let pending: std::collections::BTreeSet<u32> = self.pending.iter().copied().collect();

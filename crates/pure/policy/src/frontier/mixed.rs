@@ -13,27 +13,27 @@ use crate::explanation::Lever;
 
 /// In-degree, PageRank, cash, RW, RW-EG, overlap with needy queries, depth, the host's clicks.
 const WIDTH: usize = 8;
-/// Examples that are kept for the tree; then the oldest half goes.
+/// Most examples kept for the tree; beyond that the oldest half is dropped.
 const MOST_EXAMPLES: usize = 20_000;
-/// The tree is grown again when the examples have grown by this factor.
+/// The tree is refitted when the examples have grown by this factor.
 const MORE_EXAMPLES: f64 = 1.25;
 const FIRST_EXAMPLES: usize = 100;
-/// Prior pages of a host, with the mean clicks of all.
+/// Prior pages of a host, at the mean clicks of all.
 const HOST_PRIOR: f64 = 5.0;
 
-/// How it learns.
+/// The learning method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learner {
-    /// A regression tree, grown again as examples come in.
+    /// A regression tree, refitted as examples come in.
     Tree,
     /// Gradient descent, example by example.
     OnLine,
 }
 
-/// An order learned while impacts become known.
+/// An order learned from the clicks of fetched pages.
 ///
-/// A page's features are noted when it is fetched and its clicks counted for two
-/// days; that makes an example. Until there are a hundred, RW-EG decides.
+/// A page's features are recorded when it is fetched, and its clicks counted for two days: that
+/// makes an example. Until there are a hundred, RW-EG decides.
 pub struct Learned {
     learner: Learner,
     rank: PageRankOrder,
@@ -53,7 +53,7 @@ pub struct Learned {
 }
 
 impl Learned {
-    /// Knows nothing yet.
+    /// An order without examples.
     pub fn new(learner: Learner) -> Self {
         Learned {
             learner,
@@ -124,7 +124,7 @@ impl Learned {
 
 impl Order for Learned {
     fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
-        // Features of the moment of the fetch: what the page's own links tell comes after.
+        // Features before the fetch: the page's own links are not known yet.
         if let Event::Held(seen) | Event::Fetched(seen) = event {
             let features = self.features(seen.page, book);
             self.outcomes.learn(event, |_| features);
@@ -174,7 +174,7 @@ impl Order for Learned {
         }
     }
 
-    /// Expected clicks once it has learned; before, a walk's score.
+    /// Expected clicks once it has learned; before that, a walk's score.
     fn meaning(&self) -> u32 {
         u32::from(self.has_learned())
     }

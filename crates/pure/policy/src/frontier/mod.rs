@@ -1,16 +1,14 @@
-//! Which page never fetched before is worth fetching first `[ON10]`, `[TTKN15]`.
+//! Which unfetched page is worth fetching first? `[ON10]`, `[TTKN15]`
 //!
-//! Every order here has the same shell, [`Ranked`]: a [`Book`] of what is known,
-//! a queue of the frontier by score, and a share of fetches that goes back to
-//! sources for new links. An [`Order`] only says what a page scores and which
-//! scores have risen; orders that solve a walk do so again whenever the web
-//! known has grown by a fifth, starting from the last solution, and keep scores
-//! up to date by single steps in between. So a decision costs a few operations
-//! on a queue, and all walks together a constant number of passes over the links.
+//! Every order here has the same shell, [`Ranked`]: a [`Book`] of what is known, a queue of the
+//! frontier by score, and a share of fetches that goes back to sources for new links. An [`Order`]
+//! only gives the score of a page and the pages whose scores have risen. Orders that solve a walk
+//! do so again whenever the known web has grown by a fifth, starting from the last solution, and
+//! update scores by single steps in between. So a decision costs a few queue operations, and all
+//! walks together a constant number of passes over the links.
 //!
-//! What a score is worth in clicks, which a price needs, every order learns as
-//! it goes and tells by [`ExpectsClicks`] ([`calibrate`]); how the two kinds of
-//! links are mixed is found by [`tune`].
+//! A price needs scores in clicks: every order learns the conversion during the crawl and offers it
+//! through [`ExpectsClicks`] ([`calibrate`]). [`tune`] finds how to mix the two kinds of links.
 
 mod book;
 pub mod calibrate;

@@ -1,20 +1,19 @@
-//! What became of pages that were fetched: their clicks over a horizon, once all of them are known.
+//! Outcomes of fetched pages: their clicks over a horizon, once all of them are known.
 //!
-//! The life of an outcome: a page fetched for the first time is noted with whatever was thought of
-//! it then; the log brings its clicks, late and in parts; when the log has told of a time beyond the
-//! page's horizon, its note and its clicks are given out, once, in the order of fetches. A log that
-//! comes after a fetch tells of everything up to it, clicks or none, so pages that nobody clicks
-//! mature as well.
+//! The life of an outcome: at a page's first fetch the caller's note about it is stored. The log
+//! brings its clicks, late and in parts. Once the log has passed the page's horizon, its note and
+//! its clicks are returned, once, in the order of fetches. A log that comes after a fetch is
+//! complete up to that fetch, so pages that nobody clicks mature as well.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{Event, Interest, InterestKind, Outcome, PageId, Span, Time};
 
-/// A page's impact is known so long after its first fetch.
+/// The time after its first fetch over which a page's clicks are counted.
 pub(super) const HORIZON: Span = Span::from_micros(2 * Span::DAY.as_micros());
 
-/// Pages fetched whose clicks over the horizon are not all known yet.
+/// Fetched pages whose clicks over the horizon are not all known yet.
 pub(super) struct Outcomes<T> {
     horizon: Span,
     awaited: VecDeque<Awaited<T>>,
@@ -22,7 +21,7 @@ pub(super) struct Outcomes<T> {
     counts: FxHashMap<PageId, (Time, f64)>,
     /// The latest fetch.
     now: Time,
-    /// Every click up to here has been told.
+    /// The log is complete up to here.
     told: Time,
 }
 
@@ -42,7 +41,7 @@ impl<T> Outcomes<T> {
         self.horizon
     }
 
-    /// Takes note of an event; `note` is asked for at a page's first fetch.
+    /// Takes in an event; `note` is called at a page's first fetch.
     pub(super) fn learn(&mut self, event: &Event<'_>, note: impl FnOnce(PageId) -> T) {
         match event {
             Event::Held(seen) | Event::Fetched(seen) => {
@@ -75,7 +74,7 @@ impl<T> Outcomes<T> {
         }
     }
 
-    /// The next page whose clicks are all known: its note and their number.
+    /// The note and the clicks of the next page whose clicks are all known.
     pub(super) fn next(&mut self) -> Option<(T, f64)> {
         let front = self.awaited.front()?;
         if front.fetched + self.horizon > self.told {

@@ -8,9 +8,9 @@ use super::links::PageRankOrder;
 use super::ranked::Order;
 use super::terms::{url_words, words};
 
-/// Queries that one word leads to, the neediest ones: bounds the work for a common word.
+/// Most queries per word, the neediest ones: bounds the work for a common word.
 const QUERIES_PER_WORD: usize = 256;
-/// Words of a query that are looked at.
+/// Most words of a query that count.
 const WORDS_PER_QUERY: usize = 8;
 
 /// Needy queries by their words.
@@ -22,7 +22,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// From the queries of a log.
+    /// Indexes the queries of a log.
     pub fn new<'a>(asked: impl IntoIterator<Item = Asked<'a>>) -> Self {
         let mut needs = Needs::default();
         let mut all: Vec<Asked<'_>> = asked.into_iter().collect();
@@ -51,7 +51,7 @@ impl Needs {
         }
     }
 
-    /// Whether anybody asked anything.
+    /// Whether there are no queries.
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
     }
@@ -91,9 +91,9 @@ impl Needs {
 
 /// Q-Overlap, or Q-Hybrid with PageRank.
 ///
-/// Words come from the URL and from links that lead there. A fetched page meets
-/// the queries it answers: the k-th page for a query is worth 1/k, so a query
-/// dries up. Q-Hybrid multiplies (1 + overlap/mean overlap) by PageRank.
+/// Words come from the URL and from links to the page. A fetched page serves the queries it
+/// answers: the k-th page for a query is worth 1/k. Q-Hybrid multiplies (1 + overlap/mean overlap)
+/// by PageRank.
 pub struct QueryOrder {
     needs: Needs,
     /// Pages fetched for each query.
@@ -101,7 +101,7 @@ pub struct QueryOrder {
     /// Words of each page that belong to queries.
     words: Vec<Vec<u64>>,
     matches: Vec<Vec<(u32, f64)>>,
-    /// Mean overlap of pages met.
+    /// Sum of the overlaps of discovered pages.
     sum: f64,
     rank: Option<PageRankOrder>,
 }
@@ -125,7 +125,7 @@ impl QueryOrder {
         QueryOrder { rank: Some(PageRankOrder::default()), ..Self::overlap() }
     }
 
-    /// What a page would be worth to the queries not yet served.
+    /// A page's overlap with the queries, each divided by 1 + the pages fetched for it.
     pub fn need(&self, page: PageId) -> f64 {
         let one = |&(query, share): &(u32, f64)| {
             self.needs.queries[query as usize].0 * share / (1.0 + self.served[query as usize])
@@ -141,7 +141,7 @@ impl QueryOrder {
         }
     }
 
-    /// Adds words to a page; whether it now matches more.
+    /// Adds words to a page; returns whether it now matches more.
     fn note(&mut self, page: usize, text: impl Iterator<Item = u64>) -> bool {
         if self.words.len() <= page {
             self.words.resize_with(page + 1, Vec::new);

@@ -1,4 +1,4 @@
-//! The shell of all orders: the frontier by score, and sources in their turn.
+//! The shell of all orders: the frontier by score, and a share of fetches for sources.
 
 use tidewatch_core::{Event, Outcome, PageId, Span, Time};
 use tidewatch_math::rng::{Draws, purpose};
@@ -8,24 +8,24 @@ use super::calibrate::{Calibrator, Expected, ExpectsClicks};
 use crate::explanation::{Due, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Highest, Policy};
 
-/// Share of fetches that go back to sources while the frontier is not empty:
-/// without any a growing web would stop growing for the crawler.
+/// Share of fetches that go back to sources while the frontier is not empty: without it the crawler
+/// would find no new pages of a growing web.
 pub(super) const REVISITS: f64 = 0.1;
 /// Entries per waiting page that the queue may hold before outdated ones are cleared out.
 const ENTRIES_PER_PAGE: usize = 4;
 const SMALL: usize = 1024;
 const EXPLORE: u64 = purpose("frontier.explore");
 
-/// What makes one order differ from another.
+/// The part in which orders differ.
 pub trait Order: Send {
-    /// Takes note of an event that the book has noted already. Pages whose
-    /// score has risen go to `risen`; falling scores need not be reported.
+    /// Takes in an event that the book already has. Adds pages whose score has risen to `risen`;
+    /// falling scores need not be reported.
     fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>);
 
-    /// The score of a page now: finite, the highest first.
+    /// The current score of a page: finite; the highest is fetched first.
     fn score(&self, page: PageId, book: &Book) -> f64;
 
-    /// What the score is, for explanations: a sentence without its full stop.
+    /// Describes the score for explanations: a sentence without its full stop.
     fn rule(&self) -> &'static str;
 
     /// What raises the score.
@@ -41,7 +41,7 @@ pub trait Order: Send {
     /// Recomputes all scores.
     fn renew(&mut self, _: &Book) {}
 
-    /// Changes when scores get another meaning and no longer compare with earlier ones.
+    /// Changes whenever scores can no longer be compared with earlier ones.
     fn meaning(&self) -> u32 {
         0
     }
@@ -74,8 +74,8 @@ pub struct Ranked<O> {
     seed: u64,
 }
 
-/// Spreads a share of the fetches evenly. Choices that lapse do not count: a crawler waiting for its
-/// only host would else owe it nothing but turns.
+/// Spreads a share of the fetches evenly. Choices that lapse do not count; otherwise a crawler
+/// waiting for its only host would spend every fetch on turns.
 pub(super) struct Turns {
     share: f64,
     due: f64,
@@ -90,14 +90,14 @@ impl Turns {
         self.due + self.share >= 1.0
     }
 
-    /// A fetch was chosen, in turn or otherwise. Turns that cannot be taken do not pile up.
+    /// Counts a fetch, in turn or not. Missed turns do not pile up.
     pub(super) fn count(&mut self, in_turn: bool) {
         self.due = (self.due + self.share - f64::from(u8::from(in_turn))).min(1.0);
     }
 }
 
 impl<O: Order> Ranked<O> {
-    /// A policy with that order; draws follow from `seed`.
+    /// A policy with this order; `seed` determines its random draws.
     pub fn new(order: O, seed: u64) -> Self {
         let explorations = Turns::new(order.exploration());
         Ranked {
@@ -115,7 +115,7 @@ impl<O: Order> Ranked<O> {
         }
     }
 
-    /// What is known.
+    /// The pages and links known.
     pub fn book(&self) -> &Book {
         &self.book
     }
@@ -141,7 +141,7 @@ impl<O: Order> Ranked<O> {
         }
     }
 
-    /// The queue with one entry a page.
+    /// Rebuilds the queue with one entry per page.
     fn rebuild(&mut self) {
         self.queue = Agenda::default();
         for page in 0..self.book.pages().len() as u32 {
@@ -173,7 +173,7 @@ impl<O: Order> Ranked<O> {
             if score >= was {
                 return Some(page);
             }
-            // It fell while it waited; whoever is next may be better now.
+            // Its score fell while it waited; the next page may be better now.
             self.queue.push(Highest(score), self.book[page].host, page);
         }
         None
@@ -213,7 +213,7 @@ impl<O: Order> Ranked<O> {
 
 impl<O: Order> Policy for Ranked<O> {
     fn learn(&mut self, event: &Event<'_>) {
-        // Before anything is learned of it: what the page's own links tell comes after.
+        // The score before the fetch: the page's own links are not known yet.
         let (order, book) = (&self.order, &self.book);
         self.calibrator.learn(event, order.meaning(), |page| order.score(page, book));
         self.book.learn(event);
@@ -296,7 +296,7 @@ mod tests {
                 turns.count(in_turn);
                 in_turn
             });
-            // Rounding may put off the last one.
+            // Rounding may delay the last turn.
             assert!((taken.count() as f64 - 1000.0 * share).abs() <= 1.0, "{share}");
         }
         let mut turns = Turns::new(0.3);

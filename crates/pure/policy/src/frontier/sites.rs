@@ -1,4 +1,4 @@
-//! Orders by the size of a site, and by the links that a page has revealed.
+//! Orders by the size of a site, and by how many new pages a page reveals.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::ranked::{REVISITS, Turns};
 use crate::explanation::{Due, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Highest, Policy};
 
-/// The site with most pages waiting first `[ON10]`; within a site, first found first.
+/// The site with the most waiting pages first `[ON10]`; within a site, first found first.
 pub struct SiteSize {
     book: Book,
     /// Pages waiting, by host.
@@ -22,7 +22,7 @@ pub struct SiteSize {
 }
 
 impl Default for SiteSize {
-    /// A policy that knows nothing yet.
+    /// A policy that knows no page.
     fn default() -> Self {
         SiteSize {
             book: Book::default(),
@@ -119,14 +119,14 @@ impl Policy for SiteSize {
 
 /// Share of fetches that watch pages known to reveal others.
 const WATCHING: f64 = 0.3;
-/// Prior: a page reveals one page in this time.
+/// Prior: a page reveals one new page in this time.
 const USUAL_SPAWN: Span = Span::from_micros(10 * Span::DAY.as_micros());
 
 /// Few old pages reveal most new ones `[ON10, §4]`: watch those, and fetch what they reveal.
 ///
-/// A page's spawning rate is the number of pages it was the first to reveal when
-/// visited again, by the time watched (one page in ten days taken as known). It is
-/// due when it is expected to reveal one; the page due first is watched first.
+/// A page's spawning rate is the number of pages that its revisits were the first to reveal, per
+/// time watched (with a prior of one page in ten days). It is due when it is expected to reveal
+/// one; the page due first is watched first.
 pub struct SpawningRate {
     book: Book,
     new: Agenda<u32>,
@@ -137,7 +137,7 @@ pub struct SpawningRate {
 }
 
 impl Default for SpawningRate {
-    /// A policy that knows nothing yet.
+    /// A policy that knows no page.
     fn default() -> Self {
         SpawningRate {
             book: Book::default(),

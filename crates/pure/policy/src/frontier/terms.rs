@@ -3,11 +3,11 @@
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Words of one text that count, so that a hostile URL costs no more than another.
+/// Most words of one text that count: bounds the work for a hostile URL.
 const MOST_WORDS: usize = 48;
-/// Bytes of one text that count.
+/// Most bytes of one text that count.
 const MOST_BYTES: usize = 2048;
-/// Words that every URL has.
+/// Words too common in URLs to count.
 const EMPTY_WORDS: [&str; 8] = ["http", "https", "www", "html", "htm", "php", "index", "com"];
 
 /// The words of a text as hashes: runs of letters or digits in lower case, at
@@ -23,7 +23,7 @@ pub fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
         .take(MOST_WORDS)
 }
 
-/// The words of a URL: those of its path and query. Its host says where, not what.
+/// The words of the path and query of a URL. Its host says where, not what.
 pub(super) fn url_words(url: &str) -> impl Iterator<Item = u64> + '_ {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     words(rest.split_once('/').map_or("", |(_, path)| path))
@@ -41,7 +41,7 @@ impl Topic {
         Topic { weights: words(words_of_topic).map(|word| (word, 1.0)).collect() }
     }
 
-    /// Adds words of a query of the given weight; the heavier counts.
+    /// Adds the words of a query with a weight; a word keeps its highest.
     pub fn add(&mut self, text: &str, weight: f64) {
         for word in words(text) {
             let known = self.weights.entry(word).or_default();
@@ -49,13 +49,13 @@ impl Topic {
         }
     }
 
-    /// Whether it is about anything.
+    /// Whether the topic has no words.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }
 
-    /// How relevant a text is, 0 to 1: 1 − Π(1 − w/2) over the topic's words in
-    /// it, so that one sure word gives a half and more words more.
+    /// Relevance of a text, 0 to 1: 1 − Π(1 − w/2) over the topic's words in it, so one word of
+    /// weight 1 gives a half and further words raise it.
     pub fn relevance(&self, text: impl Iterator<Item = u64>) -> f64 {
         let mut met = Vec::new();
         let mut rest = 1.0;

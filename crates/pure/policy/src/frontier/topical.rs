@@ -1,7 +1,7 @@
-//! Scoped crawls `[ON10, §3]`: relevant pages link to relevant pages, directly or over short chains.
+//! Scoped crawls `[ON10, §3]`: relevant pages link to relevant pages, directly or in short chains.
 //!
-//! A crawl is scoped by a [`Topic`]; without one it is about what users ask. The
-//! words of a page are those of its URL and of the links to it.
+//! A [`Topic`] scopes a crawl; without one, the queries of users do. The words of a page are those
+//! of its URL and of the links to it.
 
 use tidewatch_core::{Asked, Event, Outcome, PageId};
 
@@ -12,7 +12,7 @@ use super::terms::{Topic, url_words, words};
 /// What the crawl is about, and how relevant each page looks.
 struct Scope {
     topic: Topic,
-    /// Whether the topic follows what users ask.
+    /// Whether the topic comes from the queries of users.
     follows_queries: bool,
     /// Relevance by the words of URL and links, 0 to 1.
     relevance: Vec<f64>,
@@ -34,7 +34,7 @@ impl Scope {
         self.relevance.push(self.topic.relevance(url_words(url)));
     }
 
-    /// Words of a link; the relevance of the words alone.
+    /// Takes in a link's anchor text; returns the relevance of that text alone.
     fn hear(&mut self, page: PageId, anchor: &str) -> f64 {
         let said = self.topic.relevance(words(anchor));
         let known = &mut self.relevance[page.index()];
@@ -47,7 +47,7 @@ impl Scope {
     }
 }
 
-/// Links that fish search follows beyond a relevant page before it turns round.
+/// Irrelevant pages in a row after which a school dies out.
 const FISH_DEPTH: u8 = 3;
 
 /// Fish search `[BP94]`: schools follow links from relevant pages and die out
@@ -62,7 +62,7 @@ pub struct FishSearch {
 }
 
 impl FishSearch {
-    /// A crawl about a topic, or about what users ask if the topic is empty.
+    /// A crawl about `topic`, or about the queries of users if it is empty.
     pub fn new(topic: Topic) -> Self {
         FishSearch { scope: Scope::new(topic), schools: Vec::new() }
     }
@@ -105,7 +105,7 @@ impl Order for FishSearch {
     }
 
     fn score(&self, page: PageId, book: &Book) -> f64 {
-        // Later finds come after, by less than any class differs.
+        // Later finds come after, by less than classes differ.
         self.schools[page.index()].1 - f64::from(page.0) / (4.0 * (book.pages().len() + 1) as f64)
     }
 }
@@ -119,11 +119,10 @@ const SHARK_INHERITED: f64 = 0.5;
 /// Shark search `[HJM98]`: potential = γ·inherited + (1 − γ)·(β·anchor + (1 − β)·context),
 /// inherited = δ·relevance of the parent, or δ·its own inheritance if it has none.
 ///
-/// A link's words are those of its text and of the URL it leads to. Its context is
-/// 1 where its text is relevant, as in the paper, and its words otherwise, since
-/// the text around a link is not known here. The best of several parents counts. A seed, which
-/// somebody chose for the search, inherits as from a relevant page: else nothing would lead on from
-/// seeds whose words are others, and links would be followed blindly.
+/// A link's words are those of its text and of its URL. Its context is 1 if its text is relevant,
+/// as in the paper, and its words otherwise, since the text around a link is not known here. The
+/// best of several parents counts. A seed inherits as from a relevant page, because somebody chose
+/// it for the search: otherwise nothing would lead on from seeds without topic words.
 pub struct SharkSearch {
     scope: Scope,
     inherited: Vec<f64>,
@@ -131,7 +130,7 @@ pub struct SharkSearch {
 }
 
 impl SharkSearch {
-    /// About a topic; with an empty one, about what users ask.
+    /// A crawl about `topic`, or about the queries of users if it is empty.
     pub fn new(topic: Topic) -> Self {
         let (inherited, potential) = (Vec::new(), Vec::new());
         SharkSearch { scope: Scope::new(topic), inherited, potential }

@@ -1,8 +1,8 @@
-//! Choosing a setting without fooling oneself: the 0.632+ bootstrap `[ET97]`.
+//! Chooses a setting without overfitting: the 0.632+ bootstrap `[ET97]`.
 //!
-//! A setting judged on the examples it was chosen by looks too good; one judged
-//! only on examples left out of a resample, which lacks 36.8 % of them, looks too
-//! bad. The 0.632+ rule weighs the two by how much the first overfits:
+//! The error of a setting on the examples it was chosen by is too low; its error on the examples
+//! left out of a resample, which lacks 36.8 % of them, is too high. The 0.632+ rule weights the two
+//! by how much the first overfits:
 //!
 //! err = (1 − w)·apparent + w·left-out, w = 0.632/(1 − 0.368·R),
 //! R = (left-out − apparent)/(no information − apparent), within [0, 1].
@@ -11,10 +11,10 @@ use tidewatch_math::rng::{Draws, purpose};
 
 const RESAMPLES: u64 = purpose("tune.resample");
 
-/// How much of the best possible total impact the first pages of an order have.
+/// Share of the best possible total impact that the first pages of an order have.
 ///
-/// `scores` and `impact` of the same pages; the first `share` of them by score
-/// (ties by place), at least one. 1 where there is no impact at all.
+/// `scores` and `impact` are of the same pages; the first `share` of them by score count (ties by
+/// place), at least one. 1 if there is no impact at all.
 pub fn share_of_ideal(scores: &[f64], impact: &[f64], share: f64) -> f64 {
     let n = scores.len();
     let count = ((n as f64 * share).round() as usize).clamp(1.min(n), n);
@@ -32,9 +32,9 @@ pub fn share_of_ideal(scores: &[f64], impact: &[f64], share: f64) -> f64 {
 
 /// The 0.632+ estimate of the error of a procedure.
 ///
-/// `error(train, test)` learns from the examples numbered in `train` (with
-/// repetitions) and gives its error on those in `test`. `no_information` is the
-/// error of a procedure that knows nothing. Draws follow from the seed.
+/// `error(train, test)` learns from the examples numbered in `train` (with repetitions) and returns
+/// its error on those in `test`. `no_information` is the error of a procedure that knows nothing.
+/// The seed determines the draws.
 pub fn error_632_plus(
     examples: usize,
     resamples: u32,
@@ -76,10 +76,9 @@ fn combine(apparent: f64, left_out: f64, no_information: f64) -> f64 {
 
 /// The best of several settings, each a column of scores of the same pages.
 ///
-/// The error of a setting is one minus its [`share_of_ideal`], averaged over the
-/// `shares`. Nothing is fitted within a resample, so the estimate is of the
-/// setting's own worth and its noise; the setting of least error is chosen, the
-/// first of equals.
+/// The error of a setting is one minus its [`share_of_ideal`], averaged over the `shares`. Nothing
+/// is fitted within a resample, so the estimate is of the setting's own error and its noise. The
+/// setting of least error is chosen, the first of equals.
 pub fn best_setting(
     columns: &[Vec<f64>],
     impact: &[f64],

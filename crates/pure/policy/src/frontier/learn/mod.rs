@@ -1,4 +1,4 @@
-//! Learners of impact from scores: a regression tree and on-line gradient descent `[TTKN15, §6]`.
+//! Learners of impact from scores: a regression tree and online gradient descent `[TTKN15, §6]`.
 
 mod online;
 mod tree;
@@ -20,14 +20,14 @@ impl Examples {
         Examples { width, ..Examples::default() }
     }
 
-    /// Adds one. Features and target must be finite.
+    /// Adds an example. Features and target must be finite.
     pub fn push(&mut self, features: &[f64], target: f64) {
         debug_assert_eq!(features.len(), self.width);
         self.features.extend_from_slice(features);
         self.targets.push(target);
     }
 
-    /// How many.
+    /// The number of examples.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
@@ -37,12 +37,12 @@ impl Examples {
         self.targets.is_empty()
     }
 
-    /// The features of one.
+    /// The features of example `i`.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.features[i * self.width..(i + 1) * self.width]
     }
 
-    /// The target of one.
+    /// The target of example `i`.
     pub fn target(&self, i: usize) -> f64 {
         self.targets[i]
     }

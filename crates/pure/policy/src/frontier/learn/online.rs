@@ -1,14 +1,13 @@
 //! Linear regression by gradient descent, one example at a time.
 //!
-//! Features are scaled by their running mean and deviation and each weight has a
-//! step of its own that shrinks as its gradients add up (AdaGrad, `[DHS11]`), so no
-//! step size needs tuning. Targets are counts with heavy tails: the regression
-//! is of ln(1 + target), whose order is the order of the target.
+//! Features are scaled by their running mean and deviation, and each weight has its own step, which
+//! shrinks as its gradients add up (AdaGrad, `[DHS11]`), so no step size needs tuning. Targets are
+//! heavy-tailed counts: the regression is of ln(1 + target), which has the same order.
 
-/// Step before any gradient.
+/// Initial step.
 const STEP: f64 = 0.5;
 
-/// A regression that goes on learning.
+/// An online linear regression.
 #[derive(Clone, Debug)]
 pub struct OnLine {
     weights: Vec<f64>,
@@ -48,7 +47,7 @@ impl OnLine {
         }
     }
 
-    /// Feature i as the regression sees it: how many deviations from its mean, within ±4.
+    /// Feature i in deviations from its mean, within ±4.
     fn scaled(&self, features: &[f64], i: usize) -> f64 {
         let Some(x) = features.get(i) else { return 1.0 };
         let deviation = (self.spread[i] / self.count.max(1.0)).sqrt();

@@ -1,13 +1,13 @@
-//! A regression tree: the split that leaves least variance, again and again.
+//! A regression tree: splits by least remaining variance, recursively.
 
 use super::Examples;
 
-/// How far a tree may go.
+/// Limits on the size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TreeSettings {
-    /// Splits between root and leaf at most.
+    /// Most splits between root and leaf.
     pub depth: u32,
-    /// Examples in a leaf at least: fewer say little of a heavy-tailed target.
+    /// Least examples in a leaf: fewer say little of a heavy-tailed target.
     pub leaf: usize,
 }
 
@@ -31,7 +31,7 @@ enum Node {
 }
 
 impl Tree {
-    /// Fits a tree; of no examples one that says 0.
+    /// Fits a tree; without examples, one that predicts 0.
     pub fn fit(examples: &Examples, settings: TreeSettings) -> Self {
         let mut tree = Tree { nodes: Vec::new() };
         let mut members: Vec<u32> = (0..examples.len() as u32).collect();
@@ -63,7 +63,7 @@ impl Tree {
         self.nodes[at] = Node::Split(feature, threshold, above);
     }
 
-    /// What the tree expects for these features.
+    /// The predicted target for these features.
     pub fn predict(&self, features: &[f64]) -> f64 {
         let mut at = 0;
         loop {
@@ -78,8 +78,8 @@ impl Tree {
     }
 }
 
-/// The feature and threshold that explain most: the largest S²_low/n_low + S²_high/n_high, S the
-/// sums of targets, which leaves the least variance. None if nothing explains anything.
+/// The feature and threshold that leave the least variance: the largest S²_low/n_low +
+/// S²_high/n_high, with S the sums of targets. `None` if no split reduces it.
 fn best_split(
     examples: &Examples,
     settings: TreeSettings,
