@@ -1,9 +1,9 @@
 //! The best pages of a query by the full score.
 //!
 //! A page's score is its BM25 score times its gain (age, links, clicks), and each segment knows its
-//! largest gain. A page whose BM25 score is below (worst kept score) / (largest gain) cannot be among
-//! the best, so that the engine may skip it, and whole blocks of such pages, and the result is exact.
-//! The threshold carries over from segment to segment.
+//! largest gain. A page whose BM25 score is below (worst kept score) / (largest gain) cannot be
+//! among the best. The engine may skip it, and whole blocks of such pages, and the result stays
+//! exact. The threshold carries over from segment to segment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,10 +15,10 @@ use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
 
 use crate::gains::Gains;
 
-/// Products and quotients of single precision, each rounded.
+/// Tolerance for rounded single-precision products and quotients.
 const ROUNDING: Score = 1e-5;
 
-/// Collects the best `count` pages, best first; of equals, those that come first in the index.
+/// Collects the best `count` pages, best first; ties go to the earlier page in the index.
 pub(crate) struct Best {
     count: usize,
     /// One per segment, in order.
@@ -26,7 +26,7 @@ pub(crate) struct Best {
     held: Arc<Mutex<Held>>,
 }
 
-/// A kept page, ordered by score; of equals the earlier ranks higher.
+/// A kept page, ordered by score; ties go to the earlier page.
 #[derive(PartialEq)]
 struct Scored(Score, Reverse<DocAddress>);
 
@@ -44,7 +44,7 @@ impl PartialOrd for Scored {
     }
 }
 
-/// The best so far, the worst of them on top.
+/// The best pages so far, the worst on top.
 #[derive(Default)]
 struct Held(BinaryHeap<Reverse<Scored>>);
 
@@ -149,7 +149,7 @@ mod tests {
     const NOW_S: i64 = 1_800_000_000;
     const PAGES: u32 = 3_000;
 
-    /// A page with words by Zipf's law, so that blocks of common words can be skipped.
+    /// A page with Zipf-distributed words, so blocks of common words can be skipped.
     fn page(number: u32, draws: &mut Draws) -> IndexDocument {
         let mut word = || format!("w{}", (draws.uniform() * 6.0).exp() as u32);
         IndexDocument {

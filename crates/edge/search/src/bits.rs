@@ -2,7 +2,7 @@
 
 use tidewatch_core::PageId;
 
-/// One bit a page.
+/// One bit per page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
     words: Vec<u64>,
@@ -46,7 +46,7 @@ impl Bits {
         }
     }
 
-    /// Bits that are set.
+    /// The number of set bits.
     pub(crate) const fn count(&self) -> usize {
         self.count
     }

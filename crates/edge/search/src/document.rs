@@ -1,14 +1,14 @@
-//! A page as it is put into the index.
+//! A page as the index receives it.
 
 use tidewatch_core::PageId;
 
-/// Bytes of a page's text that are indexed; the rest is cut off.
+/// Most bytes of a page's text indexed; the rest is cut off.
 pub const MOST_TEXT: usize = 64 << 10;
-/// Bytes of a page's text that are kept for excerpts.
+/// Most bytes of a page's text kept for excerpts.
 pub(crate) const MOST_EXCERPT: usize = 8 << 10;
-/// Bytes of a title.
+/// Most bytes of a title.
 pub(crate) const MOST_TITLE: usize = 512;
-/// Bytes of all anchor texts.
+/// Most bytes of all anchor texts.
 pub(crate) const MOST_ANCHORS: usize = 2 << 10;
 
 /// A page's words and ranking signals. Longer texts are cut.

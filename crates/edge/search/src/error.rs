@@ -10,7 +10,7 @@ pub enum SearchError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The index failed.

@@ -23,7 +23,7 @@ pub(crate) struct Extract {
 }
 
 impl Extract {
-    /// From a parsed page or plain text. `None` for anything else, and for a document with `noindex`.
+    /// From a parsed page or plain text; `None` for anything else and for `noindex`.
     pub(crate) fn of(parsed: &Parsed) -> Option<Extract> {
         if parsed.robots.noindex {
             return None;
@@ -37,7 +37,7 @@ impl Extract {
         Some(Extract { title, text, language, links })
     }
 
-    /// From an archived response, which is parsed again.
+    /// Parses an archived response again.
     pub(crate) fn of_record(record: &Record, url: &CanonicalUrl, agent: &str) -> Option<Extract> {
         let base = Base::of(url).ok()?;
         let content_type = record.http_header("content-type");

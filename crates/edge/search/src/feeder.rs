@@ -1,8 +1,8 @@
 //! Hands pages from the crawl to the indexer without blocking the crawl.
 //!
-//! The feeder runs on the crawl's thread. It keeps one bit a page: set while the index may lag behind
-//! the store. A bit is cleared when the indexer's bounded queue accepts the page. At the start the
-//! feeder walks through the store, a little at a time, and sets the bits of pages that the index has
+//! The feeder runs on the crawl's thread. It keeps one bit per page, set while the index may lag
+//! behind the store and cleared when the indexer's bounded queue accepts the page. At the start the
+//! feeder scans the store, a little at a time, and sets the bits of pages that the index has
 //! missed: a few after a crash, all if the index was lost.
 //!
 //! Documents that the crawl has parsed wait beside the bits, within a limit ([`crate::handed`]).
@@ -21,7 +21,7 @@ use crate::handed::{Handed, Waiting};
 
 /// Longest that one call may scan for missed pages.
 const SCAN: Duration = Duration::from_millis(5);
-/// Copies scanned between two looks at the clock.
+/// Copies scanned between two clock readings.
 const SCAN_STEP: usize = 64;
 
 /// A task of the indexer.
@@ -42,9 +42,9 @@ pub(crate) struct Put {
     pub(crate) page: PageId,
     /// Its address.
     pub(crate) url: CanonicalUrl,
-    /// The file of the archive where its copy lies.
+    /// The archive file that holds its copy.
     pub(crate) file: PathBuf,
-    /// The place in it.
+    /// The offset in `file`.
     pub(crate) offset: u64,
     /// When it last changed, seconds of Unix time.
     pub(crate) changed_s: i64,
@@ -92,18 +92,18 @@ impl Feeder {
         self.scan.is_none()
     }
 
-    /// The crawl has parsed a page; its copy will be stored.
+    /// Call when the crawl has parsed a page; its copy will be stored.
     pub fn parsed(&mut self, page: PageId, parsed: Box<Parsed>) {
         self.waiting.keep(page, parsed);
     }
 
-    /// A page is gone.
+    /// Call when a page is gone.
     pub fn gone(&mut self, page: PageId) {
         self.waiting.forget(page);
         self.dirty.set(page);
     }
 
-    /// These pages' copies are stored, new or confirmed, at a time of the crawl.
+    /// Call when copies of `pages`, new or confirmed, are stored, at crawl time `now`.
     pub fn stored(
         &mut self,
         store: &Store,
@@ -146,7 +146,7 @@ impl Feeder {
             }
         }
         if had_some && self.scan.is_none() {
-            // If the queue is full, the next start rescans more than it must.
+            // If the queue is full, the next start only rescans more than needed.
             let _ = self.tasks.try_send(Task::UpTo(self.seen.as_micros()));
         }
         Ok(())
@@ -179,7 +179,7 @@ impl Feeder {
         while began.elapsed() < SCAN {
             for row in copies.by_ref().take(SCAN_STEP) {
                 let (page, copy) = row?;
-                // Numbers without a copy: gone, if the index has them.
+                // Numbers without a copy are gone, if the index has them.
                 (scan.next.0..page.0)
                     .map(PageId)
                     .filter(|page| scan.held.has(*page))

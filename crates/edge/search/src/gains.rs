@@ -1,9 +1,9 @@
 //! Precomputed gains of pages: the factor for age, links and clicks.
 //!
-//! A common word is on every second page, so that the work per page must be tiny: one number read
-//! from a list. Lists are built per segment when a query first needs them, four bytes a page, and
-//! rebuilt when clicks change or an hour has passed, in which the age factor moves by less than half
-//! a percent.
+//! A common word is on every second page, so the work per page must be tiny: one number read from a
+//! list. Lists are built per segment when a query first needs them, four bytes per page, and
+//! rebuilt when clicks change or after an hour, in which the age factor moves by less than half a
+//! percent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use tidewatch_core::PageId;
 use crate::rank::{Popularity, Ranking};
 use crate::schema::{CHANGED, LINKS, PAGE};
 
-/// Seconds for which gains hold.
+/// Seconds until gains are rebuilt.
 const HOLD_S: u64 = 3_600;
 
 /// The gains of one segment's pages.
@@ -75,7 +75,7 @@ impl AllGains {
         made.segments.clear();
     }
 
-    /// Those of segments, in order, at a second of Unix time.
+    /// The gains of `segments`, in order, at `now_s` of Unix time.
     pub(crate) fn of(
         &self,
         segments: &[SegmentReader],
@@ -96,7 +96,7 @@ impl AllGains {
                 None => Arc::new(Gains::new(segment, ranking, popularity, *at_s)?),
             });
         }
-        // Segments that have been merged into others are forgotten.
+        // Forget segments that were merged into others.
         let ids = segments.iter().map(SegmentReader::segment_id);
         *held = ids.zip(all.iter().map(Arc::clone)).collect();
         Ok(all)

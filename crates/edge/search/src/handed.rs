@@ -1,7 +1,7 @@
-//! Documents that the crawl has parsed, on their way to the index.
+//! Parsed documents on their way from the crawl to the index.
 //!
-//! They share a limit of bytes. A document beyond it is dropped, and its page is read back from the
-//! archive and parsed again.
+//! They share a byte limit. A document beyond it is dropped; its page is read back from the archive
+//! and parsed again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,10 +12,10 @@ use tidewatch_parse::document::Parsed;
 
 /// Most bytes of all documents, waiting or in the indexer's queue.
 const MOST_BYTES: usize = 32 << 20;
-/// Bytes that a document and each of its links cost besides their texts, about.
+/// Approximate bytes that a document and each of its links cost besides their texts.
 const ENTRY: usize = 256;
 
-/// A document within the limit; dropping it gives its bytes back.
+/// A document within the limit; dropping it releases its bytes.
 #[derive(Debug)]
 pub(crate) struct Handed {
     parsed: Box<Parsed>,
@@ -44,7 +44,7 @@ impl Drop for Handed {
 }
 
 impl Waiting {
-    /// Keeps a page's newest document, in place of an older one, unless there is no room.
+    /// Keeps a page's newest document, if there is room; drops the older one.
     pub(crate) fn keep(&mut self, page: PageId, parsed: Box<Parsed>) {
         self.forget(page);
         let links = parsed.page.as_ref().map_or(0, |page| page.links.len());
@@ -62,7 +62,7 @@ impl Waiting {
         self.documents.remove(&page)
     }
 
-    /// Puts back one that was taken out.
+    /// Puts back a document that was taken out.
     pub(crate) fn put_back(&mut self, page: PageId, handed: Handed) {
         self.documents.insert(page, handed);
     }
@@ -88,7 +88,7 @@ mod tests {
         waiting.keep(PageId(1), of(20));
         let handed = waiting.take(PageId(1)).unwrap();
         assert_eq!(handed.bytes, 20 + ENTRY);
-        // What is on its way counts until it is indexed.
+        // A document taken out counts until it is indexed.
         waiting.keep(PageId(2), of(MOST_BYTES - 2 * ENTRY));
         assert!(waiting.take(PageId(2)).is_none());
         assert_eq!(handed.parsed().text.as_ref().unwrap().len(), 20);

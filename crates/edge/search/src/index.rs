@@ -13,14 +13,14 @@ use crate::schema::{ANALYSER, Fields, schema};
 use crate::words::analyser;
 use crate::{IndexDocument, SearchError, Searcher};
 
-/// Least memory that the engine takes for new pages.
+/// Least memory that the engine accepts for new pages.
 const LEAST_MEMORY: usize = 15 << 20;
 /// Segments of fewer pages count as equally small when merging.
 const SMALL_SEGMENT: u32 = 1_000;
 /// A segment with a larger share of deleted pages is rewritten.
 const MOST_DELETED: f32 = 0.3;
 
-/// How long a page waits for its commit.
+/// Longest wait of a page for its commit.
 const COMMIT_AFTER: Duration = Duration::from_millis(1_500);
 /// Most pages in one commit, so that it takes about a second.
 const COMMIT_PAGES: usize = 4_096;
@@ -63,7 +63,7 @@ impl Index {
         Ok(Index { engine: index, reader, fields: schema().1, path: path.to_owned(), is_new })
     }
 
-    /// Whether it was just created and must be filled from store and archive.
+    /// Whether it is new and must be filled from store and archive.
     pub const fn is_new(&self) -> bool {
         self.is_new
     }
@@ -89,7 +89,7 @@ impl Index {
         Ok(Writer { engine: writer, reader, fields, held, waiting: 0, oldest: None })
     }
 
-    /// Searches what a writer of this process has committed.
+    /// A searcher over the pages that this process's writer has committed.
     pub fn searcher(&self) -> Searcher {
         Searcher::new(self.reader.clone(), self.fields)
     }
@@ -110,7 +110,7 @@ pub struct Writer {
     /// segment.
     held: Bits,
     waiting: usize,
-    /// When the longest-waiting change was made.
+    /// When the oldest uncommitted change was made.
     oldest: Option<Instant>,
 }
 
@@ -133,12 +133,12 @@ impl Writer {
         }
     }
 
-    /// Pages that are in it, committed or not.
+    /// Pages in the index, committed or not.
     pub(crate) const fn held(&self) -> &Bits {
         &self.held
     }
 
-    /// When the longest-waiting change was made.
+    /// When the oldest uncommitted change was made.
     pub const fn oldest(&self) -> Option<Instant> {
         self.oldest
     }

@@ -1,7 +1,7 @@
 //! The thread that indexes copies.
 //!
-//! Its queue is bounded, and waiting pages are committed within seconds, however slowly they come.
-//! Anchor texts are remembered, within bounds, until their target is indexed: a page is mostly
+//! Its queue is bounded, and waiting pages are committed within seconds, however slowly they
+//! arrive. Anchor texts are kept, within bounds, until their target is indexed: a page is mostly
 //! fetched after the page that links to it.
 
 use std::path::Path;
@@ -23,9 +23,9 @@ use crate::{Feeder, Index, IndexDocument, SearchError, Searcher, Writer};
 const QUEUE: usize = 4_096;
 /// How long the thread sleeps while nothing waits for a commit.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Bytes of anchor texts remembered in each of two generations.
+/// Most bytes of anchor texts in each of two generations.
 const MOST_LINK_WORDS: usize = 16 << 20;
-/// Bytes that one remembered page costs besides its words.
+/// Bytes that one target page costs besides its words.
 const ENTRY: usize = 64;
 
 /// The indexer's figures.
@@ -35,7 +35,7 @@ pub struct IndexHealth {
     pub pages: u64,
     /// Pages put into the index since the start.
     pub put: u64,
-    /// Pages taken out.
+    /// Pages removed.
     pub removed: u64,
     /// Copies without words to index: feeds, images, pages with `noindex`.
     pub wordless: u64,
@@ -60,7 +60,7 @@ pub struct Indexer {
 
 impl Indexer {
     /// Opens the index in a crawl's directory and starts the thread. `memory` bounds the bytes of
-    /// pages that are not yet written.
+    /// unwritten pages.
     pub fn start(dir: &Path, memory: usize, agent: &str) -> Result<(Indexer, Feeder), SearchError> {
         let index = Index::open(&dir.join("index"))?;
         let searcher = index.searcher();
@@ -85,7 +85,7 @@ impl Indexer {
         Ok((Indexer { searcher, health, thread }, feeder))
     }
 
-    /// Searches the committed pages.
+    /// A searcher over the committed pages.
     pub fn searcher(&self) -> Searcher {
         self.searcher.clone()
     }

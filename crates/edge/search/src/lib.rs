@@ -5,15 +5,15 @@
 //! The crawl parses a page and hands the document to the [`Feeder`], which never blocks. When the
 //! page's copy is stored, the document goes to the [`Indexer`], a thread of its own, which extracts
 //! its words ([`extract`]) and puts them into the [`Index`]; new pages are committed and searchable
-//! within about two seconds. A page without a document (after a loss, or when too many wait) is read
-//! back from the archive and parsed again. A changed page is put again, a gone one is removed. The index is derived from
-//! store and archive alone, so that a lost or damaged one is rebuilt from them.
+//! within about two seconds. A page without a document (after a loss, or when too many wait) is
+//! read back from the archive and parsed again. A changed page is replaced, a gone one removed. The
+//! index is derived from store and archive alone; a lost or damaged one is rebuilt from them.
 //!
 //! # The life of a query
 //!
 //! [`Query::read`] accepts any text and reports what it ignored. [`Searcher::search`] finds pages
 //! with all words, or else with some. The score combines the words with the page's age, links and
-//! clicks; clicks are joined at query time and are never in the index. Of near-duplicates only one
+//! clicks; clicks are joined at query time and never indexed. Only one of several near-duplicates
 //! is shown.
 //!
 //! # The life of a click

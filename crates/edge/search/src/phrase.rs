@@ -1,17 +1,17 @@
 //! Phrase queries that can be combined with other conditions.
 //!
-//! The engine's own phrase scorer has a wrong assertion in the short cut that it takes inside a
-//! conjunction (tantivy, issue 2645). This wrapper hides the short cut, at the cost of a call a page.
+//! The engine's phrase scorer has a wrong assertion in its shortcut for conjunctions (tantivy,
+//! issue 2645). This wrapper hides the shortcut, at the cost of one call per page.
 
 use tantivy::query::{EnableScoring, Explanation, PhraseQuery, Query, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, Term};
 
-/// Words that stand together, in order.
+/// Consecutive words, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Phrase(PhraseQuery);
 
 impl Phrase {
-    /// Two words or more, of one field.
+    /// A phrase of two or more words of one field.
     pub(crate) fn new(words: Vec<Term>) -> Phrase {
         Phrase(PhraseQuery::new(words))
     }
@@ -35,7 +35,7 @@ impl Weight for Plain {
     }
 }
 
-/// What is not passed on here is done by advancing and seeking.
+/// Methods not forwarded here fall back to `advance` and `seek`.
 struct Asked(Box<dyn Scorer>);
 
 impl DocSet for Asked {

@@ -8,9 +8,9 @@ use crate::date::{DAY_S, day_of};
 use crate::document::cut;
 use crate::words::words;
 
-/// Bytes of a query that are read.
+/// Most bytes of a query read.
 pub const MOST_QUERY_BYTES: usize = 1_000;
-/// Words and phrases of a query that count.
+/// Most words and phrases of a query used.
 const MOST_UNITS: usize = 32;
 
 /// A parsed query.
@@ -111,7 +111,7 @@ impl Query {
     }
 }
 
-/// A host as people write it: with or without scheme, path and capitals.
+/// Parses a host as people write it: with or without scheme, path and capitals.
 fn host(value: &str) -> Option<String> {
     let value = value.split_once("://").map_or(value, |(_, rest)| rest);
     let value = value.split(['/', '?', '#']).next()?.trim_matches('.').to_lowercase();
@@ -124,8 +124,7 @@ fn language(value: &str) -> Option<String> {
     is_code.then(|| three_letters(&value.to_ascii_lowercase()))
 }
 
-/// The code of three letters (ISO 639-3) for one of two (ISO 639-1), of the most common languages;
-/// any other stays as it is.
+/// Converts the ISO 639-1 code of a common language to ISO 639-3; other codes are unchanged.
 pub(crate) fn three_letters(code: &str) -> String {
     const CODES: &str = "ar ara bg bul cs ces da dan de deu el ell en eng es spa fa pes fi fin \
         fr fra he heb hi hin hr hrv hu hun id ind it ita ja jpn ko kor nl nld no nob pl pol pt por \
@@ -210,7 +209,7 @@ mod tests {
         fn any_text_is_a_query(text in "\\PC{0,200}|[-\":a “”„\\t]{0,60}") {
             let query = Query::read(&text);
             proptest::prop_assert!(query.wanted.iter().all(|unit| !unit.is_empty()));
-            // Reading again what was read changes nothing.
+            // Parsing is idempotent.
             proptest::prop_assert_eq!(Query::read(&query.typed).wanted, query.wanted);
         }
     }

@@ -2,13 +2,13 @@
 //!
 //! score = BM25 · (1 + a·2^(−age/h)) · (1 + b·ln(1 + links)) · (1 + c·ln(1 + clicks))
 //!
-//! Each factor is at least one, so that missing data never lowers a score, and grows slowly, so that
+//! Each factor is at least one, so missing data never lowers a score, and grows slowly, so
 //! popularity alone does not outrank a good match.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::PageId;
 
-/// Most pages with clicks; beyond, the least clicked are dropped.
+/// Most pages with clicks; beyond it, the least clicked are dropped.
 const MOST_CLICKED: usize = 1 << 20;
 
 /// The formula's constants.
@@ -41,7 +41,7 @@ impl Ranking {
     }
 }
 
-/// Recent clicks of pages. Kept outside the index, which would otherwise be rewritten for every click.
+/// Recent clicks of pages. Outside the index, which every click would otherwise rewrite.
 #[derive(Clone, Debug, Default)]
 pub struct Popularity(FxHashMap<u32, f32>);
 
@@ -88,7 +88,7 @@ mod tests {
         assert!(ranking.gain(1e5, 3.0, 4.0) > base);
         assert!(ranking.gain(1e6, 4.0, 4.0) > base);
         assert!(ranking.gain(1e6, 3.0, 5.0) > base);
-        // Nothing known: the words alone.
+        // Without data the words alone decide.
         assert!((ranking.gain(1e12, 0.0, 0.0) - 1.0).abs() < 1e-6);
         // A clock that was set back, or a server's odd date.
         assert!(ranking.gain(-1e12, 0.0, 0.0).is_finite());

@@ -1,8 +1,9 @@
 //! The fields of the index.
 //!
-//! All words of a page are in one field, those of anchor texts and of its URL twice: BM25 with weighted
-//! fields equals BM25 of such a text `[RZT04]`, and each word needs one posting list. Title words also
-//! have a field of their own: people search known pages by title, where common words are rare.
+//! All words of a page are in one field, those of anchor texts and of its URL twice: BM25 with
+//! weighted fields equals BM25 of such a text `[RZT04]`, and each word needs one posting list.
+//! Title words also have a field of their own: people search known pages by title, where common
+//! words are rare.
 
 use tantivy::TantivyDocument;
 use tantivy::schema::{
@@ -11,9 +12,9 @@ use tantivy::schema::{
 
 use crate::document::{IndexDocument, MOST_ANCHORS, MOST_EXCERPT, MOST_TEXT, MOST_TITLE, cut};
 
-/// Under which name the analyser is registered.
+/// The analyser's registered name.
 pub(crate) const ANALYSER: &str = "words";
-/// Fields that are read while results are collected.
+/// Fields read while collecting results.
 pub(crate) const PAGE: &str = "page";
 pub(crate) const CHANGED: &str = "changed";
 pub(crate) const LINKS: &str = "links";
@@ -36,7 +37,7 @@ pub(crate) struct Fields {
     pub(crate) first_seen: Field,
     pub(crate) changed: Field,
     pub(crate) links: Field,
-    /// Beginning of the text, and the sketch, to show the page.
+    /// Beginning of the text and the sketch, to show the page.
     pub(crate) excerpt: Field,
     pub(crate) sketch: Field,
 }

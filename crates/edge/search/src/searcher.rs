@@ -22,7 +22,7 @@ use crate::{Query, SearchError};
 
 /// Most results of a query.
 const MOST_RESULTS: usize = 200;
-/// Candidates for every result shown, since some are near-duplicates.
+/// Candidates per result shown, since some are near-duplicates.
 const CANDIDATES: usize = 3;
 /// Estimated resemblance from which two pages are near-duplicates.
 const NEAR: f64 = 0.75;
@@ -48,7 +48,7 @@ pub struct Hit {
     pub changed_s: i64,
     /// Its score.
     pub score: f32,
-    /// Hidden near-duplicates.
+    /// Number of hidden near-duplicates.
     pub alike: usize,
 }
 
@@ -59,7 +59,7 @@ pub struct SearchResults {
     pub hits: Vec<Hit>,
     /// Matching pages, near-duplicates included.
     pub total: usize,
-    /// Whether no page has all words, so that pages with some are shown.
+    /// Whether no page has all words, so pages with some are shown.
     pub is_relaxed: bool,
     /// Whether there are more.
     pub has_more: bool,
@@ -100,7 +100,7 @@ impl Searcher {
         self.reader.searcher().num_docs()
     }
 
-    /// `count` results after the first `skip`, at a second of Unix time.
+    /// Returns `count` results after the first `skip`, at `now_s` of Unix time.
     pub fn search(
         &self,
         query: &Query,
@@ -147,7 +147,7 @@ impl Searcher {
         Ok(SearchResults { hits: hits.collect(), total, is_relaxed: false, has_more })
     }
 
-    /// A query for the engine, and what it is asked of.
+    /// The engine's query and the searcher to run it on.
     pub(crate) fn prepare(
         &self,
         query: &Query,
@@ -286,8 +286,8 @@ impl Shown {
     }
 }
 
-/// Whether two pages are near-duplicates, by their smallest hashes, ascending: of the smallest hashes
-/// of the union, the share that is in both estimates the resemblance |A ∩ B| / |A ∪ B|.
+/// Whether two pages are near-duplicates by their sketches, ascending: the share of the union's
+/// smallest hashes that is in both estimates the resemblance |A ∩ B| / |A ∪ B|.
 fn is_near(one: &[u64], other: &[u64]) -> bool {
     let most = one.len().max(other.len());
     if one.is_empty() || other.is_empty() {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::words::words;
 
-/// Characters of a snippet, about.
+/// Approximate characters of a snippet.
 const LENGTH: usize = 240;
 
 /// A run of text that matches the query or does not.
@@ -31,7 +31,7 @@ pub struct Snippet {
 }
 
 impl Snippet {
-    /// The part of a text with the most different words of a query, the earliest of equals.
+    /// The part of `text` with the most distinct words of the query; ties go to the earliest.
     pub fn of(text: &str, wanted: &[Vec<String>]) -> Snippet {
         let found = words(text);
         let is_wanted = |word: &str| wanted.iter().flatten().any(|want| want == word);
@@ -56,7 +56,7 @@ impl Snippet {
 
 type Word = (String, std::ops::Range<usize>);
 
-/// The match from which a snippet shows the most different words.
+/// The match from which a snippet shows the most distinct words.
 fn best(found: &[Word], matches: &[usize]) -> Option<usize> {
     let mut best: Option<(usize, usize)> = None;
     for (at, &first) in matches.iter().enumerate() {
@@ -72,7 +72,7 @@ fn best(found: &[Word], matches: &[usize]) -> Option<usize> {
     best.map(|(_, first)| first)
 }
 
-/// Where a snippet begins so that a few words stand before the match.
+/// The start of a snippet, a few words before the match.
 fn lead(text: &str, at: usize) -> usize {
     if at < LENGTH / 2 {
         return 0;
@@ -82,7 +82,7 @@ fn lead(text: &str, at: usize) -> usize {
     blank.map_or(at, |(blank, c)| from + blank + c.len_utf8())
 }
 
-/// The end of the last whole word before a place.
+/// The end of the last whole word before `end`.
 fn word_end(text: &str, from: usize, end: usize) -> usize {
     text[from..end].rfind(char::is_whitespace).map_or(end, |blank| from + blank)
 }
@@ -96,7 +96,7 @@ fn pieces(
     let mut pieces: Vec<Piece> = Vec::new();
     let mut push = |part: &str, is_match| {
         if !part.is_empty() {
-            // Lines of a page are sentences of a snippet.
+            // A page's line breaks become separators.
             pieces.push(Piece { text: part.replace('\n', " · "), is_match });
         }
     };

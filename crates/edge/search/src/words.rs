@@ -1,8 +1,8 @@
-//! Splits text into words, alike for pages and queries.
+//! Splits text into words, the same way for pages and queries.
 //!
-//! A word is a run of letters and digits, in lower case and without accents. Scripts that put no
-//! blanks between words (Chinese, Japanese, Thai, …) are cut into single characters; a query's run of
-//! them is looked for as a phrase.
+//! A word is a run of letters and digits, in lower case and without accents. Scripts without blanks
+//! between words (Chinese, Japanese, Thai, …) are split into characters; a run of them in a query
+//! becomes a phrase.
 
 use std::str::CharIndices;
 
@@ -22,7 +22,7 @@ pub(crate) fn analyser() -> TextAnalyzer {
         .build()
 }
 
-/// The words of a text, each with its place in it.
+/// The words of a text, each with its byte range.
 pub(crate) fn words(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     let mut analyser = analyser();
     let mut stream = analyser.token_stream(text);
@@ -53,7 +53,7 @@ impl Tokenizer for Words {
     }
 }
 
-/// Scripts without blanks between words.
+/// Whether `c` is of a script without blanks between words.
 fn stands_alone(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
@@ -61,13 +61,13 @@ fn stands_alone(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Accents written as characters of their own.
+/// Whether `c` is a combining accent.
 fn is_accent(c: char) -> bool {
     matches!(c, '\u{0300}'..='\u{036f}')
 }
 
 impl WordStream<'_> {
-    /// Takes the rest of a word.
+    /// Reads the rest of the word that starts at `from`.
     fn take_word(&mut self, from: usize) {
         let mut end = self.text.len();
         while let Some(&(at, c)) = self.chars.peek() {
@@ -126,7 +126,7 @@ mod tests {
             plain("Éclairs, DON'T crème-brûlée"),
             ["eclairs", "don", "t", "creme", "brulee"]
         );
-        // The same with accents as characters of their own.
+        // The same with combining accents.
         assert_eq!(plain("cre\u{300}me"), ["creme"]);
         assert_eq!(plain("日本語 text"), ["日", "本", "語", "text"]);
         assert_eq!(plain("abc東京def"), ["abc", "東", "京", "def"]);

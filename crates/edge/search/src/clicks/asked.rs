@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use super::feedback::Need;
 use crate::date::DAY_S;
 
-/// Most queries counted; beyond, the rarest are dropped.
+/// Most queries counted; beyond it, the rarest are dropped.
 const MOST_QUERIES: usize = 50_000;
 /// Most result pages remembered until they are clicked.
 const MOST_SHOWINGS: usize = 100_000;
@@ -23,7 +23,7 @@ struct Tally {
     clicked: f64,
 }
 
-/// Counts queries, each once a client and day.
+/// Counts queries, each once per client and day.
 #[derive(Default)]
 pub(super) struct Asking {
     queries: FxHashMap<Box<str>, Tally>,

@@ -18,7 +18,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Uses the salt in a file if it is of today, or else a new one.
+    /// Uses the salt in the file `path` if it is today's, or else a new one.
     pub(crate) fn open(path: &Path, now_s: i64) -> Result<Clients, SearchError> {
         let day = now_s.div_euclid(DAY_S);
         let kept = std::fs::read_to_string(path).ok().and_then(|text| {
@@ -70,7 +70,7 @@ mod tests {
         let mut again = Clients::open(&path, 5).unwrap();
         assert_eq!(again.number(home, 5).unwrap(), one);
         assert_ne!(again.number(home, DAY_S).unwrap(), one, "another day");
-        // The old salt is gone: the old number cannot be made again.
+        // The old salt is gone, so the old number cannot be reproduced.
         let mut back = Clients::open(&path, 6).unwrap();
         assert_ne!(back.number(home, 6).unwrap(), one);
     }

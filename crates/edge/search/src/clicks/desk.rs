@@ -15,10 +15,10 @@ use crate::SearchError;
 use crate::date::DAY_S;
 use crate::document::cut;
 
-/// Bytes of a query that the log keeps.
+/// Most bytes of a query in the log.
 const MOST_QUERY: usize = 200;
-/// Most clicks remembered until their links expire, so that they count once. Beyond, the oldest are
-/// dropped and could count again.
+/// Most clicks remembered until their links expire, so that each counts once. Beyond it, the oldest
+/// are dropped and could count again.
 const MOST_USED: usize = 1 << 20;
 /// Lines read at once when the desk opens.
 const LINES: usize = 1 << 16;
@@ -169,7 +169,7 @@ impl State {
         is_first
     }
 
-    /// Recent clicks, which must not count again.
+    /// Loads recent clicks, which must not count again.
     fn remember(&mut self, dir: &Path, expires_s: i64, now_s: i64) -> Result<(), SearchError> {
         let since_s = now_s.saturating_sub(expires_s);
         let mut from = Mark { day: since_s.div_euclid(DAY_S), offset: 0 };

@@ -1,7 +1,7 @@
 //! Turns the log into interest for the crawl, popularity for ranking, and unserved queries.
 //!
-//! The crawl commits the position it has read ([`NewInterest::end`]) together with the rows, so that
-//! nothing counts twice and nothing is lost. A start reads the whole kept log again, to restore the
+//! The crawl commits its read position ([`NewInterest::end`]) together with the rows, so nothing
+//! counts twice and nothing is lost. At a start the whole kept log is read again, to restore the
 //! guard and the popularity.
 
 use std::path::{Path, PathBuf};
@@ -50,12 +50,12 @@ pub struct NewInterest {
     pub end: Mark,
     /// Unreadable lines, and lines about unknown pages.
     pub bad: u64,
-    /// Clicks cut down because of the cap on one client's share.
+    /// Clicks discarded by the cap on one client's share.
     pub withheld: f64,
 }
 
 impl NewInterest {
-    /// Merges the views of a page into one row: every search has ten, and their exact times do not
+    /// Merges the views of a page into one row: every search has ten, and exact times do not
     /// matter.
     fn join_views(&mut self) {
         let mut first: FxHashMap<PageId, usize> = FxHashMap::default();
@@ -92,8 +92,8 @@ pub struct Feedback {
 pub type Known<'k> = &'k mut dyn FnMut(&str) -> Option<PageId>;
 
 impl Feedback {
-    /// Reads the log in `dir`, of which everything up to `mark` has been handed on. One client may
-    /// have `share` of all clicks.
+    /// Opens the log in `dir`; entries before `mark` are already with the crawl. `share` caps one
+    /// client's share of all clicks.
     pub fn open(
         dir: &Path,
         mark: Mark,
@@ -121,7 +121,7 @@ impl Feedback {
         Ok(feedback)
     }
 
-    /// Entries that have not been read yet.
+    /// Reads the new entries.
     pub fn read(&mut self, known: Known<'_>) -> Result<NewInterest, SearchError> {
         let rows = Rows::read(&self.dir, self.mark, LINES)?;
         Ok(self.hear(rows, known))
@@ -191,7 +191,7 @@ impl Feedback {
     }
 
     fn click(&mut self, page: PageId, count: f64, at_s: f64) {
-        /// Fading is done this often, not with every click.
+        /// Popularity fades at this interval, not with every click.
         const STEP_S: f64 = 3_600.0;
         if at_s - self.faded_s > STEP_S {
             self.popularity.fade((-(at_s - self.faded_s) / HALF_LIFE_S).exp2() as f32);
@@ -256,12 +256,12 @@ mod tests {
         assert_eq!(needs[0].words, "ebb and flow");
         assert!(needs[0].need > 0.99 && needs[1].need < 0.1, "{needs:?}");
         assert_eq!(feedback.read(&mut nobody).unwrap().rows, []);
-        // A start later knows what has been handed on, and the clicks of late.
+        // A restart restores the position and the recent clicks.
         let again = Feedback::open(desk.dir(), heard.end, SHARE, &mut nobody).unwrap();
         let of = |feedback: &Feedback| feedback.popularity().of(PageId(2));
         assert!((of(&again) - of(&feedback)).abs() < 1e-6);
         assert_eq!(again.mark, heard.end);
-        // No more than what has been handed on counts when it starts.
+        // At a start only entries before the mark count.
         let links = desk.show("tide", 1, &[PageId(3)], 60, NOW_MS).unwrap();
         desk.click(&links[0], 60, NOW_MS).unwrap().unwrap();
         let again = Feedback::open(desk.dir(), heard.end, SHARE, &mut nobody).unwrap();
@@ -288,7 +288,7 @@ mod tests {
             all += row.count;
             spam += if row.page == PageId(2) { row.count } else { 0.0 };
         }
-        // With W₀ = 10 clicks' worth of what is known without any.
+        // W₀ = 10: the weight of pages without clicks.
         assert!(spam <= SHARE * (all + 10.0) + 1e-9, "{spam} of {all}");
         assert!(heard.withheld > 900.0);
     }

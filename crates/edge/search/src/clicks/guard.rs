@@ -1,14 +1,14 @@
 //! Caps each client's share of all clicks.
 //!
-//! Clicks set weights, and weights direct fetches; a client with unlimited clicks could direct them
-//! all. So a client's clicks of a day weigh at most a share s of all clicks:
+//! Clicks set weights, and weights direct fetches; a client with unlimited clicks could direct all
+//! fetches. So a client's clicks of a day weigh at most a share s of all clicks:
 //!
 //! w ≤ s·(W + W₀)
 //!
-//! with w the weight taken from the client, W from everyone, both fading with the same half-life, and
-//! W₀ the weight of pages without any clicks. A click beyond the cap counts in part or not at all:
-//! x = min(count, (s·(W + W₀) − w)/(1 − s)). Since w fades as W does and W₀ does not, the bound holds
-//! at all later times. Imported clicks are trusted and have no cap.
+//! with w the counted weight of the client, W that of everyone, both fading with the same
+//! half-life, and W₀ the weight of pages without clicks. A click beyond the cap counts in part or
+//! not at all: x = min(count, (s·(W + W₀) − w)/(1 − s)). Since w fades as W does and W₀ does not,
+//! the bound holds at all later times. Imported clicks are trusted and have no cap.
 
 use rustc_hash::FxHashMap;
 
@@ -50,14 +50,14 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// One client's share of all clicks: above 0; 1 for no cap.
+    /// `share` is one client's cap as a share of all clicks: above 0; 1 for no cap.
     pub(crate) fn new(share: f64) -> Guard {
         let share = if share > 0.0 { share.min(1.0) } else { f64::MIN_POSITIVE };
         Guard { share, all: Faded::default(), day: i64::MIN, clients: FxHashMap::default() }
     }
 
-    /// How much of `count` clicks counts. A time before the last one counts as the last one. `client`
-    /// is `None` for trusted clicks.
+    /// How much of `count` clicks counts. A `now_s` before the last one is treated as the last one.
+    /// `client` is `None` for trusted clicks.
     pub(crate) fn take(&mut self, client: Option<u64>, count: f64, now_s: f64) -> f64 {
         if !(count > 0.0 && count.is_finite() && now_s.is_finite()) {
             return 0.0;
@@ -123,8 +123,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever clients do, at every time each one's clicks of the day weigh at most its share,
-        /// by sums made anew from everything taken.
+        /// At every time each client's clicks of the day weigh at most its share, by sums
+        /// recomputed from all counted clicks.
         #[test]
         fn nobody_has_more_than_a_share(
             clicks in prop::collection::vec((0u64..6, 0.0..500.0f64, 0.0..40_000.0f64), 1..150)

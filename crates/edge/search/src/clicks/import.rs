@@ -1,7 +1,8 @@
 //! Imports views and clicks from another search engine: CSV or JSON lines.
 //!
-//! Columns `url`, `at`, `kind` (view or click), and optionally `count`, `position`, `query`. Times are
-//! seconds of Unix time or RFC 3339 dates. A bad row is reported with its line number and skipped.
+//! Columns `url`, `at`, `kind` (view or click), and optionally `count`, `position`, `query`. Times
+//! are seconds of Unix time or RFC 3339 dates. A bad row is reported with its line number and
+//! skipped.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read as _};
@@ -50,7 +51,7 @@ struct Row {
     query: Value,
 }
 
-/// Reads rows into a log, at a second of Unix time. Fails only if the input or the log cannot be
+/// Imports rows into `log` at `now_s` of Unix time. Fails only if the input or the log cannot be
 /// read or written, or the first line of a CSV file does not name the columns.
 pub fn import(input: impl BufRead, log: &mut Log, now_s: i64) -> Result<Imported, ImportError> {
     let mut lines = Lines { input, number: 0 };
@@ -235,7 +236,7 @@ fn number(value: &Value, name: &str) -> Result<Option<f64>, String> {
 
 /// Seconds of Unix time, or a date.
 fn at_ms(value: &Value) -> Result<i64, String> {
-    /// The year 3000: no log is from later, but times in milliseconds look as if.
+    /// The year 3000: a later time is probably in milliseconds.
     const LATEST_S: f64 = 32_503_680_000.0;
     let bad = || {
         format!(

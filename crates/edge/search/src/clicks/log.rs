@@ -1,7 +1,7 @@
 //! The log of shown and clicked results: JSON lines, one file a day.
 //!
-//! Every line is appended in one write, so that two processes may append at once; a line torn by a
-//! crash is skipped when the log is read. Old days are deleted.
+//! Every line is appended in one write, so two processes may append at once; readers skip a line
+//! torn by a crash. Old days are deleted.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::SearchError;
 use crate::date::{DAY_S, day_of, name_of};
 
-/// Longest line that is read.
+/// Longest line read.
 const MOST_LINE: u64 = 64 << 10;
-/// Bytes of one day's file beyond which nothing more is written that day.
+/// Most bytes of one day's file; lines beyond it are dropped.
 const MOST_DAY: u64 = 1 << 30;
 
 /// One line.
@@ -79,7 +79,7 @@ impl Mark {
     /// After everything.
     pub const END: Mark = Mark { day: i64::MAX, offset: u64::MAX };
 
-    /// As bytes, to be stored.
+    /// Encodes the position for storage.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.day.to_le_bytes());
@@ -87,7 +87,7 @@ impl Mark {
         bytes
     }
 
-    /// From stored bytes; the beginning of the log if they are not valid.
+    /// Decodes stored bytes; the beginning of the log if invalid.
     pub fn of_bytes(bytes: &[u8]) -> Mark {
         let read = |bytes: &[u8]| -> Option<Mark> {
             let (day, offset) = bytes.split_first_chunk()?;
@@ -104,7 +104,7 @@ pub struct Log {
     day: i64,
     file: Option<File>,
     bytes: u64,
-    /// Lines that were not written because the day's file was full.
+    /// Lines dropped because the day's file was full.
     lost: u64,
     is_synced: bool,
 }
@@ -123,11 +123,11 @@ impl Log {
         })
     }
 
-    /// Appends entries, which came at a second of Unix time.
+    /// Appends `entries` to the day of `now_s`, seconds of Unix time.
     pub fn append(&mut self, entries: &[Entry], now_s: i64) -> Result<(), SearchError> {
         let mut lines = Vec::new();
         for entry in entries {
-            // Entries hold nothing that cannot be written as JSON.
+            // Entries always serialise to JSON.
             if serde_json::to_writer(&mut lines, entry).is_ok() {
                 lines.push(b'\n');
             }
@@ -155,12 +155,12 @@ impl Log {
         self.file.as_ref().map_or(Ok(()), File::sync_data).map_err(SearchError::io(&path))
     }
 
-    /// Lines that did not fit into their day.
+    /// Lines dropped because the day's file was full.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Removes days before the last `keep`.
+    /// Removes days before the last `keep_days`.
     pub fn tidy(&self, keep_days: u32, now_s: i64) -> Result<(), SearchError> {
         let first = now_s.div_euclid(DAY_S) - i64::from(keep_days);
         for day in days(&self.dir)?.into_iter().filter(|day| *day < first) {
@@ -188,7 +188,7 @@ impl Log {
     }
 }
 
-/// Ends a torn last line, so that the next is whole; returns the file's length.
+/// Ends a torn last line, so the next is whole; returns the file's length.
 fn end_line(file: &mut File) -> std::io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
     if length == 0 {
@@ -234,8 +234,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Reads at most `most` lines of the log in a directory. A last line without its end is left for
-    /// the next time.
+    /// Reads at most `most` lines of the log in `dir`. An unfinished last line is left for the next
+    /// call.
     pub fn read(dir: &Path, from: Mark, most: usize) -> Result<Rows, SearchError> {
         Rows::read_to(dir, from, Mark::END, most)
     }

@@ -5,14 +5,14 @@
 //! When results are shown, the [`Desk`] numbers the result page, logs which page stood where, and
 //! signs a link for each ([`Ticket`]). When a link is clicked, its signature, its age and its first
 //! use are checked before the click goes to the [`Log`]. The [`Feedback`] reads the log, caps each
-//! client's share ([`Guard`](guard::Guard)), and turns it into interest for the crawl and popularity
-//! for ranking.
+//! client's share ([`Guard`](guard::Guard)), and turns it into interest for the crawl and
+//! popularity for ranking.
 //!
 //! # Privacy
 //!
 //! No address is stored, only a hash of it with a salt that is replaced every day
-//! ([`Clients`](clients::Clients)), so that clicks of two days cannot be linked to one person. The
-//! log is kept for the configured number of days.
+//! ([`Clients`](clients::Clients)), so clicks of two days cannot be linked to one person. The log
+//! is kept for the configured number of days.
 
 mod asked;
 mod clients;

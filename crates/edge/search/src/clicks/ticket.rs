@@ -10,19 +10,19 @@ use crate::SearchError;
 
 /// Bytes of a signature: 128 bits cannot be guessed.
 const TAG: usize = 16;
-/// Bytes of what is signed.
+/// Bytes of the signed part.
 const BODY: usize = 22;
 
-/// What a link to a shown result carries.
+/// The content of a link to a shown result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     /// Number of the result page.
     pub shown: u64,
-    /// Its place among the results, from 1.
+    /// Its position among the results, from 1.
     pub position: u16,
     /// The page.
     pub page: PageId,
-    /// Until when a click counts, seconds of Unix time.
+    /// When the link expires, seconds of Unix time.
     pub expires_s: i64,
 }
 
@@ -64,7 +64,7 @@ impl Ticket {
 pub(crate) struct Signer(hmac::Key);
 
 impl Signer {
-    /// Uses the key in a file, which is created if missing.
+    /// Uses the key in the file `path`, created if missing.
     pub(crate) fn open(path: &Path) -> Result<Signer, SearchError> {
         let key = match std::fs::read(path) {
             Ok(key) if key.len() == 32 => key,
@@ -77,24 +77,24 @@ impl Signer {
         Ok(Signer::new(&key))
     }
 
-    /// With this key.
+    /// Uses `key`.
     pub(crate) fn new(key: &[u8]) -> Signer {
         Signer(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
-    /// The ticket as a link carries it.
+    /// Encodes and signs a ticket for a link.
     pub(crate) fn sign(&self, ticket: &Ticket) -> String {
         let bytes = ticket.bytes();
         let tag = hmac::sign(&self.0, &bytes);
         hex(&bytes) + &hex(&tag.as_ref()[..TAG])
     }
 
-    /// The ticket that a link carries, if it is ours and still counts.
+    /// Decodes a link's ticket if its signature is valid and it has not expired.
     pub(crate) fn read(&self, text: &str, now_s: i64) -> Result<Ticket, BadTicket> {
         let bytes = unhex::<{ BODY + TAG }>(text).ok_or(BadTicket::Forged)?;
         let (body, tag) = bytes.split_first_chunk::<BODY>().ok_or(BadTicket::Forged)?;
         let right = hmac::sign(&self.0, body);
-        // Every byte is looked at, so that time tells nothing about how many are right.
+        // Constant time: compares every byte, so timing does not reveal how many are right.
         let differ = tag.iter().zip(right.as_ref()).fold(0, |d, (a, b)| d | (a ^ b));
         if differ != 0 {
             return Err(BadTicket::Forged);
