@@ -1,4 +1,4 @@
-//! Which elements are open? Enough of HTML's tree building to know what is inside what.
+//! Tracks open elements: enough of HTML's tree building to know the nesting.
 //!
 //! A `<p>` ends at the next block, a list item or cell at the next one: without these rules a
 //! hidden paragraph would hide the rest of the page. The finer rules (misnested formatting, foster
