@@ -1,10 +1,10 @@
 //! Selects the text of a page that a person would read.
 //!
-//! This visitor splits a page into *blocks*, runs of text between elements that start a new line. It
-//! skips scripts, hidden and disabled parts, controls, and the page's *surroundings*: asides, search
-//! boxes, consent dialogs, parts marked as no summary of the page. It decides by elements, roles and
-//! the plainest class names, never by site. Menus and footers are read: they seldom change, and when
-//! they do a reader sees it.
+//! This visitor splits a page into *blocks*, runs of text between elements that start a new line.
+//! It skips scripts, hidden and disabled parts, controls, and the page's *surroundings*: asides,
+//! search boxes, consent dialogs, parts marked as no summary of the page. It decides by elements,
+//! roles and the plainest class names, never by site. Menus and footers are read: they seldom
+//! change, and when they do a reader sees it.
 //!
 //! A page whose text is all in such surroundings is read with them: see [`Scope::Everything`].
 

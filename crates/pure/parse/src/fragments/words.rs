@@ -110,8 +110,8 @@ fn lowest(eight: u64, count: usize) -> u64 {
 }
 
 /// The top bit of bytes below `limit`, at most 128. x − limit borrows from a byte's top bit if the
-/// byte is below it and its own top bit is not set; a borrow can mark a byte wrongly, but only above
-/// one marked rightly.
+/// byte is below it and its own top bit is not set; a borrow can mark a byte wrongly, but only
+/// above one marked rightly.
 #[inline]
 fn below(eight: u64, limit: u64) -> u64 {
     eight.wrapping_sub(ONES * limit) & !eight & TOP_BITS
