@@ -1,5 +1,6 @@
 //! Carries out jobs over the network.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -110,7 +111,10 @@ impl Net {
                 let response = fetched.response();
                 let (status, body_bytes) =
                     response.map_or((None, 0), |r| (Some(r.status), r.body.len() as u64));
-                let (came, packed) = self.read_page(&url, held.as_ref(), &fetched);
+                // A page that makes the parser panic fails; its host and the crawl go on.
+                let read = || self.read_page(&url, held.as_ref(), &fetched);
+                let (came, packed) = catch_unwind(AssertUnwindSafe(read))
+                    .unwrap_or((Came::Refused(Reason::Other), None));
                 let (unix_micros, took) = (unix_micros(asked), took(&fetched));
                 Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took }
             }

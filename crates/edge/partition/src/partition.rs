@@ -342,6 +342,11 @@ impl Partition {
         Ok(allows)
     }
 
+    /// Checks that the crawl can be changed.
+    pub fn check_writable(&self) -> Result<(), CrawlError> {
+        Ok(self.pages.store().check_writable()?)
+    }
+
     /// Commits all inputs and reports taken in. What cannot be written stays, and is tried again
     /// next time.
     pub fn commit(&mut self) -> Result<(), CrawlError> {

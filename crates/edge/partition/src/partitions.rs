@@ -138,10 +138,9 @@ impl Partitions {
             for (part, watch) in self.parts.iter_mut().zip(watches) {
                 let own = Stop { after: stop.after, fetches: None, flag: Arc::clone(&flag) };
                 threads.push(scope.spawn(move || {
-                    let ended = run(part, net, runtime, &own, watch);
-                    // One partition that cannot go on stops all.
-                    own.flag.store(true, Ordering::Relaxed);
-                    ended
+                    // One partition that ends, even by a panic, stops all.
+                    let _all = StopAll(Arc::clone(&own.flag));
+                    run(part, net, runtime, &own, watch)
                 }));
             }
             let mut ended = Ended::Time;
@@ -194,12 +193,22 @@ fn recorded(dir: &Path) -> Result<Option<u32>, StoreError> {
     }
 }
 
+/// Sets its flag when dropped.
+struct StopAll(Arc<AtomicBool>);
+
+impl Drop for StopAll {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Writes the number of partitions atomically.
 fn record(dir: &Path, count: u32) -> Result<(), StoreError> {
     let (path, new) = (dir.join(NAME), dir.join("partitions.new"));
     let written = fs::create_dir_all(dir)
         .and_then(|()| fs::write(&new, format!("{count}\n")))
         .and_then(|()| fs::File::open(&new)?.sync_all())
-        .and_then(|()| fs::rename(&new, &path));
+        .and_then(|()| fs::rename(&new, &path))
+        .and_then(|()| fs::File::open(dir)?.sync_all());
     written.map_err(|source| StoreError::Io { path, source })
 }

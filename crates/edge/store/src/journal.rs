@@ -61,6 +61,17 @@ pub(crate) fn read(db: &Path) -> io::Result<Vec<Journal>> {
 }
 
 impl Journal {
+    /// Cuts off a torn tail. The engine cuts some tails itself and refuses to open with others, such
+    /// as a last batch of which a page in the middle never reached the disk.
+    pub(crate) fn cut_rest(&self) -> io::Result<()> {
+        if self.has_rest {
+            let file = fs::OpenOptions::new().write(true).open(&self.path)?;
+            file.set_len(self.whole)?;
+            file.sync_all()?;
+        }
+        Ok(())
+    }
+
     fn read(path: PathBuf) -> io::Result<Journal> {
         let bytes = fs::read(&path)?;
         let (mut whole, mut last_tape, mut last_number) = (0, None, None);
@@ -132,8 +143,10 @@ impl<'b> Input<'b> {
                 let value = u32::from_le_bytes(self.take()?) as usize;
                 let key = self.slice(key)?;
                 self.slice(value)?;
-                if table == TAPE_TABLE {
-                    *tape = Some(u64::from_be_bytes(key.try_into().ok()?));
+                if table == TAPE_TABLE
+                    && let Ok(key) = key.try_into()
+                {
+                    *tape = Some(u64::from_be_bytes(key));
                 }
             }
             _ => return None,

@@ -85,9 +85,13 @@ fn check_journals(dir: &Path) -> Result<Vec<Journal>, StoreError> {
         .map_or(synced > 0 && journals.iter().any(|journal| journal.has_rest), |last| {
             last + 1 < synced
         });
-    match journals.iter().rev().find(|journal| journal.has_rest).or(journals.last()) {
-        Some(journal) if is_short => Err(StoreError::Lost { path: journal.path.clone() }),
-        _ => Ok(journals),
+    // The engine syncs a journal before it begins the next one, so only the last can be torn.
+    let mut sealed = journals.iter().rev().skip(1);
+    let damaged = sealed.find(|journal| journal.has_rest);
+    let short = journals.iter().rev().find(|journal| journal.has_rest).or(journals.last());
+    match damaged.or(short.filter(|_| is_short)) {
+        Some(journal) => Err(StoreError::Lost { path: journal.path.clone() }),
+        None => Ok(journals),
     }
 }
 
@@ -116,7 +120,11 @@ impl Store {
     /// Opens the directory, or makes a new crawl in it.
     pub fn open(dir: &Path, memory: Memory) -> Result<Store, StoreError> {
         let claim = Claim::take(dir)?;
-        check_journals(dir)?;
+        if let Some(journal) = check_journals(dir)?.last() {
+            let failed = |source| StoreError::Io { path: journal.path.clone(), source };
+            journal.cut_rest().map_err(failed)?;
+        }
+        Tables::create(&dir.join("db"))?;
         let mark = Mark::open(dir)
             .map_err(|source| StoreError::Io { path: dir.join(synced::NAME), source })?;
         Self::assemble(dir, memory, claim, Some(mark), None)
@@ -200,6 +208,14 @@ impl Store {
         StoreError::Io { path: self.dir.join("sieve"), source }
     }
 
+    /// Fails if the store was opened with [`Store::read`].
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        match self.mark {
+            Some(_) => Ok(()),
+            None => Err(StoreError::ReadOnly { dir: self.dir.clone() }),
+        }
+    }
+
     /// Where the crawl's files are.
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -281,9 +297,7 @@ impl Store {
         &mut self,
         write: impl FnOnce(&Tables) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        if self.mark.is_none() {
-            return Err(StoreError::ReadOnly { dir: self.dir.clone() });
-        }
+        self.check_writable()?;
         let tables = match self.tables.take() {
             Some(tables) => tables,
             None => Tables::open(&self.dir.join("db"), self.memory.cache)?,

@@ -1,5 +1,6 @@
 //! The tables on the storage engine.
 
+use std::fs;
 use std::path::Path;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -30,6 +31,24 @@ const MEMTABLE_BYTES: u64 = 8 << 20;
 type Row<K, V> = Result<(K, V), StoreError>;
 
 impl Tables {
+    /// Makes empty tables, if there are none yet. They are made beside `path` and renamed, so that a
+    /// kill never leaves some of them: the engine numbers tables in the order in which they are made,
+    /// and the check of the journals relies on the tape's number.
+    pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
+        if path.exists() {
+            return Ok(());
+        }
+        let new = path.with_extension("new");
+        let failed = |source| StoreError::Io { path: new.clone(), source };
+        if new.exists() {
+            fs::remove_dir_all(&new).map_err(failed)?;
+        }
+        Tables::open(&new, 0)?.sync()?;
+        fs::rename(&new, path).map_err(failed)?;
+        let parent = path.parent().unwrap_or(path);
+        fs::File::open(parent).and_then(|dir| dir.sync_all()).map_err(failed)
+    }
+
     pub(crate) fn open(path: &Path, cache: u64) -> Result<Tables, StoreError> {
         let builder = Database::builder(path).cache_size(cache).worker_threads(1);
         let db = builder.max_journaling_size(JOURNAL_BYTES).open()?;
@@ -162,7 +181,11 @@ impl Tables {
 
     pub(crate) fn tape(&self, from: u64) -> impl Iterator<Item = Result<Input, StoreError>> {
         let batches = self.tape.range(from.to_be_bytes()..).zip(from..).map(|(row, at)| {
-            let value = row.value()?;
+            let (key, value) = row.into_inner()?;
+            if *key != at.to_be_bytes() {
+                // A batch is missing.
+                return Err(StoreError::Damaged { table: "tape", key: at });
+            }
             decode::<Vec<Input>>(&value, "tape", at)
         });
         batches.flat_map(|batch| match batch {

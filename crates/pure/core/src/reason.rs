@@ -43,7 +43,8 @@ named! {
     Reason {
         /// Anything without a name of its own.
         Other = "other",
-        /// The crawler stopped before the fetch ended.
+        /// The crawler stopped before the fetch ended, as tapes before [`Reason::OwnStop`] told it:
+        /// policies count it as a failure, so that such tapes replay.
         Interrupted = "interrupted",
         /// The page redirects to another one, which is a page of its own.
         Redirect = "redirect",
@@ -99,6 +100,8 @@ named! {
         RedirectRefused = "redirect-refused",
         /// Status 404 or 410. Counted, but told to policies as `Outcome::Gone`.
         Gone = "gone",
+        /// The crawler stopped before the fetch ended, which is no failure of the page.
+        OwnStop = "own-stop",
     }
 }
 

@@ -143,12 +143,19 @@ impl Asker {
     }
 
     pub(crate) async fn set_budget(&self, budget: Rate) -> Result<(), NoAnswer> {
-        self.ask(move |crawl, now| crawl.set_budget(budget, now)).await
+        self.ask(move |crawl, now| {
+            crawl.check_writable()?;
+            crawl.set_budget(budget, now)?;
+            crawl.sync()
+        })
+        .await
     }
 
     pub(crate) async fn add_seeds(&self, seeds: Vec<CanonicalUrl>) -> Result<usize, NoAnswer> {
         self.ask(move |crawl, now| {
+            crawl.check_writable()?;
             seeds.iter().try_for_each(|seed| crawl.seed(seed, now))?;
+            crawl.sync()?;
             Ok(seeds.len())
         })
         .await

@@ -52,7 +52,9 @@ impl Handle {
     /// Adds pages to start from.
     pub fn add_seeds(&self, seeds: Vec<CanonicalUrl>) -> Result<(), ServiceError> {
         let add = move |crawl: &mut Partition, now| {
-            seeds.iter().try_for_each(|seed| crawl.seed(seed, now))
+            crawl.check_writable()?;
+            seeds.iter().try_for_each(|seed| crawl.seed(seed, now))?;
+            crawl.sync()
         };
         self.asker.ask_blocking(add).map_err(ServiceError::from)
     }

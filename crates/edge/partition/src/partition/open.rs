@@ -86,7 +86,7 @@ impl Partition {
         self.timeline.not_before(self.taped.last(), unix_micros);
         self.tally = Tally::restore(&self.pages)?;
         for page in self.taped.under_way() {
-            self.tell_failed(page, Reason::Interrupted, now)?;
+            self.tell_failed(page, Reason::OwnStop, now)?;
         }
         let (politeness, limits) = (self.config.politeness, self.config.limits);
         self.taped.tell(Input::Rules { politeness, limits })?;

@@ -89,6 +89,40 @@ fn a_torn_tail_is_what_a_crash_leaves() {
     }
 }
 
+#[test]
+fn a_hole_in_a_batch_that_was_never_synced_is_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = filled(dir.path());
+    let whole = fs::read(&journal).unwrap().len();
+    let mut store = open(dir.path());
+    let mut batch = Batch { tape: vec![Input::Host; 3], ..Batch::default() };
+    add_page(&mut store, &mut batch, BATCHES);
+    store.commit(&batch).unwrap();
+    drop(store);
+    // The beginning and the end of the batch reached the disk, a block between them did not.
+    let mut bytes = fs::read(&journal).unwrap();
+    let third = bytes[whole..].iter().rposition(|&byte| byte != 0).unwrap() / 3;
+    bytes[whole + third..whole + 2 * third].fill(0);
+    fs::write(&journal, &bytes).unwrap();
+    assert_eq!(Store::read(dir.path(), Memory::default()).unwrap().pages(), BATCHES);
+    assert_eq!(open(dir.path()).pages(), BATCHES);
+}
+
+/// The engine syncs a journal before it begins another, so what cannot be read in it was stored.
+#[test]
+fn a_damaged_journal_before_the_last_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = filled(dir.path());
+    let whole = fs::read(&journal).unwrap();
+    let number: u64 = journal.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    fs::write(journal.with_file_name(format!("{}.jnl", number + 1)), &whole).unwrap();
+    let mut damaged = whole;
+    let at = damaged.len() / 2;
+    damaged[at] ^= 1;
+    fs::write(&journal, &damaged).unwrap();
+    refuses(dir.path(), "a journal before the last");
+}
+
 /// All files of a directory.
 fn files(dir: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for file in fs::read_dir(dir).unwrap() {

@@ -89,7 +89,7 @@ impl Price {
                 self.look_for(page, seen.at);
             }
             Outcome::Failed(why) => {
-                if why != Reason::Interrupted {
+                if why != Reason::OwnStop {
                     self.pages.failed(page);
                 }
                 self.queues.remove(page);
