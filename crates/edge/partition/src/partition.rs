@@ -364,8 +364,10 @@ impl Partition {
         Ok(self.pages.commit()?)
     }
 
-    /// Commits if more than [`MOST_WAITING`] rows wait.
-    pub(crate) fn commit_if_large(&mut self) -> Result<(), CrawlError> {
+    /// Writes records to the archive's file, so that they do not fill memory, and commits if more than
+    /// [`MOST_WAITING`] rows wait.
+    pub(crate) fn relieve(&mut self) -> Result<(), CrawlError> {
+        self.shelf.flush()?;
         if self.pages.waiting() > MOST_WAITING { self.commit() } else { Ok(()) }
     }
 

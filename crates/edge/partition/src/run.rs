@@ -231,7 +231,7 @@ fn take(
     partition.taped_mut().count_time(turn.elapsed());
     // The watcher hears of them after the next sync.
     keeper.stored.extend(taken.iter().filter_map(|(settled, ..)| settled.held()));
-    let committed = partition.commit_if_large();
+    let committed = partition.relieve();
     for (settled, parsed, now) in taken {
         if let (Some(page), Some(parsed)) = (settled.held(), parsed) {
             watch.parsed(page, parsed);

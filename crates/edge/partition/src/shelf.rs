@@ -55,6 +55,11 @@ impl Shelf {
         self.archive.is_none() || bytes > 0 && (is_new || !is_lost())
     }
 
+    /// Writes everything appended to the archive's file, which is not synced yet.
+    pub(crate) fn flush(&mut self) -> Result<(), ArchiveError> {
+        self.archive.as_mut().map_or(Ok(()), Archive::flush)
+    }
+
     /// Syncs everything appended to disk. Returns the mark to commit with the copies, if something
     /// was appended.
     pub(crate) fn sync(&mut self) -> Result<Option<Vec<u8>>, ArchiveError> {
