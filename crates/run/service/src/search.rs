@@ -72,3 +72,10 @@ impl Search {
         self.indexer.take().map(Indexer::finish)
     }
 }
+
+impl Drop for Search {
+    /// Waits for the indexer, which holds the index open until it ends.
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
