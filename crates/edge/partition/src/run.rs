@@ -1,9 +1,10 @@
-//! The loop: jobs out, reports in, everything committed and synced twice a second.
+//! The loop: jobs out, reports in, commits as often as they are cheap, a sync twice a second.
 //!
 //! One thread owns the partition and never waits for the network: it hands jobs to the runtime and
 //! sleeps until a report comes or a host opens. So the partition's state needs no lock, and its
-//! decisions depend on reports alone. Reports join the next commit; a crash loses at most the work
-//! since the last sync, none of which was reported as stored.
+//! decisions depend on reports alone. Reports join the next commit. A kill of the process loses at
+//! most the work since the last commit, a crash of the machine that since the last sync; none of it
+//! was reported as stored.
 //!
 //! A full disk pauses the crawl. What could not be written is kept, and every sync tries to write
 //! it; until one succeeds, no report is taken in and no job handed out.
@@ -25,6 +26,10 @@ use crate::net::unix_micros;
 use crate::partition::{CrawlError, Next, Partition, Settled};
 use crate::work::{Job, Report};
 
+/// Shortest time between two commits. Each syncs the archive first.
+const COMMIT_EVERY: Duration = Duration::from_millis(50);
+/// Commits take at most one part in this many of the loop's time; a slow disk has fewer of them.
+const COMMIT_SHARE: u32 = 20;
 /// How often everything is synced, and the watcher told.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
 /// A snapshot is saved once the inputs since the last one took this long to play: the next start,
@@ -231,7 +236,7 @@ fn take(
     partition.taped_mut().count_time(turn.elapsed());
     // The watcher hears of them after the next sync.
     keeper.stored.extend(taken.iter().filter_map(|(settled, ..)| settled.held()));
-    let committed = partition.relieve();
+    let committed = keeper.commit(partition);
     for (settled, parsed, now) in taken {
         if let (Some(page), Some(parsed)) = (settled.held(), parsed) {
             watch.parsed(page, parsed);
@@ -246,6 +251,9 @@ struct Keeper {
     /// Pages whose copies will be stored by the next sync.
     stored: Vec<PageId>,
     synced: Instant,
+    committed: Instant,
+    /// How long the last commit took.
+    commit_took: Duration,
     /// There is too little room to go on.
     is_full: bool,
     /// A write failed for lack of room and waits to be retried.
@@ -254,7 +262,26 @@ struct Keeper {
 
 impl Keeper {
     fn new() -> Keeper {
-        Keeper { stored: Vec::new(), synced: Instant::now(), is_full: false, is_stuck: false }
+        let now = Instant::now();
+        Keeper {
+            stored: Vec::new(),
+            synced: now,
+            committed: now,
+            commit_took: Duration::ZERO,
+            is_full: false,
+            is_stuck: false,
+        }
+    }
+
+    /// Commits, if that is due; else only makes room in memory.
+    fn commit(&mut self, partition: &mut Partition) -> Result<(), CrawlError> {
+        if self.committed.elapsed() < COMMIT_EVERY.max(COMMIT_SHARE * self.commit_took) {
+            return partition.relieve();
+        }
+        let began = Instant::now();
+        let done = partition.commit();
+        (self.committed, self.commit_took) = (Instant::now(), began.elapsed());
+        done
     }
 
     /// Pauses if the error is a full disk; returns any other error.

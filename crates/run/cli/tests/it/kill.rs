@@ -22,8 +22,8 @@ const READY: Duration = Duration::from_secs(5);
 const IN_FLIGHT: usize = 32;
 /// Requests a second that a host allows, as the settings say.
 const HOST_RATE: usize = 10;
-/// Seconds of fetches that a kill may lose: half a second passes between two syncs, and a sync may
-/// take as long. None of these fetches was reported as stored.
+/// Seconds of fetches that a kill may lose on a slow disk: half a second passes between two commits,
+/// and one may take as long. None of these fetches was reported as stored.
 const UNSYNCED_S: usize = 1;
 
 /// Moments that no clock chooses.
