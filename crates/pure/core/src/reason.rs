@@ -110,6 +110,43 @@ impl Reason {
     pub const fn is_failure(self) -> bool {
         !matches!(self, Reason::Redirect | Reason::Gone)
     }
+
+    /// Whether the host is unwell, so that it should rest. Any other reason concerns one page: its
+    /// host answered in time and may be asked for the next page at the usual pace.
+    pub const fn is_hosts_fault(self) -> bool {
+        match self {
+            Reason::RobotsUnreachable
+            | Reason::Unavailable
+            | Reason::TooManyRequests
+            | Reason::BlockedAddress
+            | Reason::NoAddress
+            | Reason::Dns
+            | Reason::ConnectTimeout
+            | Reason::Connect
+            | Reason::Proxy
+            | Reason::Tls
+            | Reason::IdleTimeout
+            | Reason::TotalTimeout
+            | Reason::TooSlow => true,
+            Reason::Other
+            | Reason::Interrupted
+            | Reason::Redirect
+            | Reason::ServerError
+            | Reason::Forbidden
+            | Reason::ClientError
+            | Reason::Protocol
+            | Reason::HeadTooLarge
+            | Reason::Incomplete
+            | Reason::TooManyEncodings
+            | Reason::UnknownEncoding
+            | Reason::BadEncoding
+            | Reason::TooManyRedirects
+            | Reason::RedirectWithoutLocation
+            | Reason::RedirectRefused
+            | Reason::Gone
+            | Reason::OwnStop => false,
+        }
+    }
 }
 
 named! {

@@ -35,7 +35,12 @@ impl Fetcher {
         let connection = self.connector.connect(&hop.url).await?;
         hop.connect = Some(started.elapsed());
         hop.address = Some(connection.address);
-        self.send_over(connection, &hop.url, headers).await
+        // A body that breaks off is its page's fault; a connection that ends before any answer is
+        // its host's.
+        self.send_over(connection, &hop.url, headers).await.map_err(|failure| match failure {
+            Failure::Incomplete => Failure::Connect { why: "it ended before an answer".to_owned() },
+            failure => failure,
+        })
     }
 
     pub(super) async fn send_over(

@@ -114,6 +114,8 @@ async fn absent_servers_have_a_name() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let server = Server::at(gone);
     assert_eq!(reason(&server.fetcher()).await, "connect");
+    let mute = Server::start(|_| Vec::new()).await;
+    assert_eq!(reason(&mute.fetcher()).await, "connect");
     let names = std::sync::Arc::new(tidewatch_fetch::Table::default());
     let nameless =
         Fetcher::with(short(), names, std::sync::Arc::new(tidewatch_fetch::Tcp)).unwrap();
