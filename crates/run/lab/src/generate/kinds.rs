@@ -36,6 +36,14 @@ pub const KINDS: &[Generator] = &[
         },
     },
     Generator {
+        name: "echo-hosts",
+        about: "echo with popularity concentrated on hosts rather than on single pages",
+        make: |options| {
+            let config = echo::EchoConfig { scale: options.scale, ..echo::EchoConfig::by_host() };
+            config.check().map(|()| echo::generate(&config, options.seed))
+        },
+    },
+    Generator {
         name: "longevity",
         about: "pages of static, churning and scrolling regions, like high-quality pages",
         make: |options| {
@@ -54,10 +62,22 @@ pub const KINDS: &[Generator] = &[
     Generator {
         name: "renewal",
         about: "pages that change by Poisson, Weibull, Pareto and quasi-deterministic laws",
-        make: |options| {
-            let config = renewal::Config { scale: options.scale, ..Default::default() };
-            config.check().map(|()| renewal::generate(&config, options.seed))
-        },
+        make: |options| renewal_of(renewal::Config::default(), options),
+    },
+    Generator {
+        name: "renewal-stopping",
+        about: "pages that stop changing for good, on average half-way",
+        make: |options| renewal_of(renewal::Config::stopping(), options),
+    },
+    Generator {
+        name: "renewal-drifting",
+        about: "pages whose change rates drift within ten days",
+        make: |options| renewal_of(renewal::Config::drifting(), options),
+    },
+    Generator {
+        name: "renewal-fast",
+        about: "pages that change twenty times a day on average",
+        make: |options| renewal_of(renewal::Config::fast(), options),
     },
     Generator {
         name: "graph",
@@ -84,6 +104,14 @@ pub const KINDS: &[Generator] = &[
         },
     },
 ];
+
+fn renewal_of(
+    config: renewal::Config,
+    options: &GeneratorOptions,
+) -> Result<Generated, BadSetting> {
+    let config = renewal::Config { scale: options.scale, ..config };
+    config.check().map(|()| renewal::generate(&config, options.seed))
+}
 
 /// The generator of that name.
 pub fn find(name: &str) -> Option<&'static Generator> {

@@ -3,7 +3,7 @@
 use tidewatch_core::{Span, Time};
 use tidewatch_trace::Trace;
 
-use super::{Config, GapLaw, PageLaw, Rates, SECONDS_PER_DAY, Weights};
+use super::{Config, GapLaw, PageLaw, Rates, SECONDS_PER_DAY, Weights, clock};
 use crate::generate::Fact;
 use crate::generate::shared::{known, mean, shape, squared_cv, top_share};
 
@@ -17,11 +17,12 @@ pub(super) fn facts(
     laws: &[PageLaw],
     weights: &[f64],
     trace: &Trace,
+    seed: u64,
 ) -> Vec<Fact> {
     let mut facts = Vec::new();
     rates(config, laws, &mut facts);
     first_changes(trace, &mut facts);
-    by_law(config, laws, trace, &mut facts);
+    by_law(config, laws, trace, seed, &mut facts);
     facts.push(top_weight(config, weights));
     facts
 }
@@ -55,29 +56,29 @@ fn first_changes(trace: &Trace, facts: &mut Vec<Fact>) {
 }
 
 /// For each law: changes per expected change, and the index of dispersion.
-fn by_law(config: &Config, laws: &[PageLaw], trace: &Trace, facts: &mut Vec<Fact>) {
+fn by_law(config: &Config, laws: &[PageLaw], trace: &Trace, seed: u64, facts: &mut Vec<Fact>) {
     let mut counts = vec![0.0_f64; laws.len()];
     for change in trace.changes.iter().flatten() {
         counts[change.page as usize] += 1.0;
     }
-    let duration = config.duration.seconds();
+    let active: Vec<f64> = (0..laws.len()).map(|page| clock(config, seed, page).total()).collect();
     for (at, &(law, _)) in config.laws.iter().enumerate() {
         if !law.has_mean() || config.laws[..at].iter().any(|l| l.0 == law) {
             continue;
         }
-        let (mut expected, mut came, mut pages) = (0.0, 0.0, 0.0);
+        let (mut expected, mut came, mut time) = (0.0, 0.0, 0.0);
         let mut spreads = Vec::new();
-        for (page, &count) in laws.iter().zip(&counts).filter(|(p, _)| p.law == law && p.rate > 0.0)
-        {
-            let mean = page.rate * duration;
+        let of_law = laws.iter().zip(&counts).zip(&active);
+        for ((page, &count), &active) in of_law.filter(|((p, _), _)| p.law == law && p.rate > 0.0) {
+            let mean = page.rate * active;
             expected += mean;
             came += count;
             if mean >= FEWEST {
                 spreads.push((count - mean).powi(2) / mean);
             }
-            pages += 1.0;
+            time += active;
         }
-        if pages == 0.0 {
+        if time <= 0.0 {
             continue;
         }
         let name = law.name();
@@ -88,8 +89,8 @@ fn by_law(config: &Config, laws: &[PageLaw], trace: &Trace, facts: &mut Vec<Fact
             came / expected,
             stationary,
         ));
-        let gap = duration * pages / came / SECONDS_PER_DAY;
-        let wanted = duration * pages / expected / SECONDS_PER_DAY;
+        let gap = time / came / SECONDS_PER_DAY;
+        let wanted = time / expected / SECONDS_PER_DAY;
         facts.push(known(
             &format!("{name}: page-days per change"),
             wanted,

@@ -11,15 +11,18 @@
 //! change within t is (1 + mδ²t)^(−1/δ²), and the two figures give m = 0.506 a
 //! day and δ² = 4.60. The default mixture of laws keeps these rates; the facts show its figures.
 
+mod course;
 mod facts;
 mod law;
 mod weights;
 
+pub use course::Course;
 pub use law::{GapLaw, PageLaw, UpdateSlots};
 pub use weights::{RankOrder, Weights};
 
+use course::Clock;
 use rayon::prelude::*;
-use tidewatch_core::Span;
+use tidewatch_core::{Span, Time};
 use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_math::sample::GammaRates;
 use tidewatch_trace::{Change, Page, Trace};
@@ -48,6 +51,8 @@ pub struct Config {
     pub laws: Vec<(GapLaw, f64)>,
     /// Weights of the pages.
     pub weights: Weights,
+    /// How change rates move over time.
+    pub course: Course,
 }
 
 /// Where change rates come from.
@@ -82,6 +87,7 @@ impl Default for Config {
                 (GapLaw::Quasi { slots: 8, chance: 0.5 }, 0.2),
             ],
             weights: Weights::Zipf { exponent: 0.8, order: RankOrder::Random },
+            course: Course::Steady,
         }
     }
 }
@@ -90,6 +96,26 @@ impl Config {
     /// Poisson pages of equal weight: the model of `[CGM03]`.
     pub fn poisson() -> Self {
         Config { laws: vec![(GapLaw::Poisson, 1.0)], weights: Weights::Equal, ..Config::default() }
+    }
+
+    /// Pages that stop changing for good, on average in the middle of the trace.
+    pub fn stopping() -> Self {
+        let usual = Config::default();
+        let mean = Span::from_micros(usual.duration.as_micros() / 2);
+        Config { course: Course::Stops { mean }, ..usual }
+    }
+
+    /// Pages whose rates drift: within ten days most of what is known of a rate is out of date.
+    pub fn drifting() -> Self {
+        let course = Course::Drifts { spread: 1.0, memory: Span::DAY.times(10) };
+        Config { course, ..Config::default() }
+    }
+
+    /// Poisson pages that change twenty times a day on average, far more often than a crawler can
+    /// follow: the best schedule gives most of them up.
+    pub fn fast() -> Self {
+        let rates = Rates::Gamma { mean_per_day: 20.0, squared_cv: 4.60 };
+        Config { pages: 2_000, hosts: 100, rates, ..Config::poisson() }
     }
 
     /// Refuses the first invalid setting.
@@ -101,6 +127,7 @@ impl Config {
         check.not_negative("host_exponent", self.host_exponent)?;
         check.span("duration", self.duration)?;
         check.not_negative("weights.exponent", self.weights.exponent())?;
+        self.course.check(&check)?;
         for &(law, share) in &self.laws {
             check.not_negative("share of a law", share)?;
             match law {
@@ -167,10 +194,10 @@ pub fn generate(config: &Config, seed: u64) -> Generated {
         name: "renewal".to_owned(),
         duration: config.duration,
         note: Some(format!("Synthetic pages with binary changes, seed {seed}.")),
-        changes: Some(draw_changes(&laws, config.duration, seed)),
+        changes: Some(draw_changes(&laws, config, seed)),
         ..pages(config, &weights, seed)
     };
-    let facts = facts::facts(config, &laws, &weights, &trace);
+    let facts = facts::facts(config, &laws, &weights, &trace, seed);
     Generated { trace, facts }
 }
 
@@ -193,16 +220,25 @@ fn pages(config: &Config, weights: &[f64], seed: u64) -> Trace {
     Trace { pages, hosts, ..Trace::default() }
 }
 
-fn draw_changes(laws: &[PageLaw], duration: Span, seed: u64) -> Vec<Change> {
+/// The clock of a page.
+fn clock(config: &Config, seed: u64, page: usize) -> Clock {
+    let mut draws = Draws::keyed(seed, purpose("renewal.course"), page as u64);
+    config.course.clock(config.duration.seconds(), &mut draws)
+}
+
+fn draw_changes(laws: &[PageLaw], config: &Config, seed: u64) -> Vec<Change> {
     let label = purpose("renewal.changes");
+    let end = Time::ZERO + config.duration;
     laws.par_iter()
         .enumerate()
         .flat_map_iter(|(page, law)| {
             let mut draws = Draws::keyed(seed, label, page as u64);
-            let mut times: Vec<_> =
-                law.changes(duration.seconds(), &mut draws).into_iter().map(instant).collect();
+            let clock = clock(config, seed, page);
+            let times = clock.calendar(law.changes(clock.total(), &mut draws));
+            let mut times: Vec<_> = times.into_iter().map(instant).collect();
             // Two changes within a microsecond count as one.
             times.dedup();
+            times.retain(|at| *at < end);
             times.into_iter().map(move |at| Change { page: page as u32, at })
         })
         .collect()
@@ -237,7 +273,26 @@ fn pick(laws: &[(GapLaw, f64)], quantile: f64) -> GapLaw {
 mod tests {
     use super::*;
     use crate::generate::shared::testing::on_one_and_two_threads;
-    use tidewatch_core::Time;
+
+    #[test]
+    fn courses_change_when_pages_change() {
+        let steady = Config { pages: 500, ..Config::poisson() };
+        let course = |course| generate(&Config { course, ..steady.clone() }, 5).trace;
+        let [stops, drifts] = [
+            course(Course::Stops { mean: Span::DAY.times(10) }),
+            course(Course::Drifts { spread: 1.0, memory: Span::DAY.times(10) }),
+        ];
+        stops.check().unwrap();
+        drifts.check().unwrap();
+        let late = |trace: &Trace| {
+            let day_50 = Time::ZERO + Span::DAY.times(50);
+            trace.changes.iter().flatten().filter(|change| change.at > day_50).count() as f64
+        };
+        let all = generate(&steady, 5).trace;
+        // After fifty days e⁻⁵ of the pages still change.
+        assert!(late(&stops) < 0.05 * late(&all), "{} of {}", late(&stops), late(&all));
+        assert!(late(&drifts) > 0.3 * late(&all), "{} of {}", late(&drifts), late(&all));
+    }
 
     fn small() -> Config {
         Config { pages: 2000, duration: Span::DAY.times(40), ..Config::default() }
@@ -334,6 +389,11 @@ mod tests {
             Config { rates: Rates::Fixed(vec![1e12]), ..Config::default() },
             Config { duration: Span::FOREVER, ..Config::default() },
             Config { scale: -1.0, ..Config::default() },
+            Config { course: Course::Stops { mean: Span::FOREVER }, ..Config::default() },
+            Config {
+                course: Course::Drifts { spread: f64::NAN, memory: Span::DAY },
+                ..Config::default()
+            },
         ];
         for config in bad {
             assert!(config.check().is_err(), "{config:?}");
