@@ -14,7 +14,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tidewatch_core::Time;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::{Config, Partition};
+use tidewatch_partition::{Config, Partition, Reach};
 
 /// Pages of a host.
 const PAGES_A_HOST: u64 = 1_000;
@@ -53,8 +53,14 @@ fn disk_bytes(path: &Path) -> u64 {
     entries.flatten().map(|entry| disk_bytes(&entry.path())).sum()
 }
 
+fn config() -> Config {
+    let mut config = Config::default();
+    config.scope.reach = Reach::Everything;
+    config
+}
+
 fn fill(dir: &Path, pages: u64) -> Result<(), Box<dyn Error>> {
-    let mut crawl = Partition::open(dir, Config::default(), now())?;
+    let mut crawl = Partition::open(dir, config(), now())?;
     let began = Instant::now();
     for number in 0..pages {
         crawl.know(&url(number)?, Time::ZERO)?;
@@ -81,7 +87,7 @@ fn fill(dir: &Path, pages: u64) -> Result<(), Box<dyn Error>> {
 
 fn open(dir: &Path) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
-    let crawl = Partition::open(dir, Config::default(), now())?;
+    let crawl = Partition::open(dir, config(), now())?;
     println!(
         "open again after {:.2?}: {} pages, {} inputs played, {} MB at most",
         began.elapsed(),

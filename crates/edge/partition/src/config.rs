@@ -6,14 +6,15 @@
 
 mod value;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use tidewatch_core::{Rate, Span};
-use tidewatch_frontier::hygiene::Tolerance;
 use tidewatch_frontier::{Limits, Politeness};
 use toml::{Table, Value};
 
 use self::value::Setting;
+use crate::scope::{Reach, ScopeRules};
 
 /// Everything that can be set.
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
@@ -45,14 +46,12 @@ pub struct Config {
     pub fetch: tidewatch_fetch::Limits,
     /// Requests and jobs at once.
     pub limits: Limits,
-    /// Which URLs are dropped.
-    pub tolerance: Tolerance,
+    /// Which URLs are taken in.
+    pub scope: ScopeRules,
     /// Pages known of a host after which it is probed for soft 404s; 0 for never.
     pub probe_pages: u32,
     /// Whether duplicates within a host are skipped.
     pub drop_duplicates: bool,
-    /// Whether links to hosts other than the seeds' are followed.
-    pub leave_seed_hosts: bool,
     /// Megabytes at which an archive file is closed.
     pub archive_file_mb: u64,
     /// Compression of the archive, 1 to 9.
@@ -73,6 +72,8 @@ pub struct Config {
     pub client_percent: u32,
     /// Days that the log of searches and clicks is kept.
     pub keep_days: u32,
+    /// Keys that were set by name, which overrule what a crawl was begun with.
+    pub named: BTreeSet<&'static str>,
 }
 
 /// Estimated memory of frontier and policy per known page; `examples/memory.rs` measures it.
@@ -94,10 +95,9 @@ impl Default for Config {
             proxy_authorization: String::new(),
             fetch: tidewatch_fetch::Limits::default(),
             limits: Limits { requests: 256, jobs: 4_096 },
-            tolerance: Tolerance::default(),
+            scope: ScopeRules::default(),
             probe_pages: 20,
             drop_duplicates: true,
-            leave_seed_hosts: true,
             archive_file_mb: 1_024,
             archive_level: 1,
             free_disk_mb: 256,
@@ -108,6 +108,7 @@ impl Default for Config {
             index_mb: 64,
             client_percent: 5,
             keep_days: 30,
+            named: BTreeSet::new(),
         }
     }
 }
@@ -118,6 +119,7 @@ struct Key {
     about: &'static str,
     read: fn(&mut Config, &Value) -> Result<(), &'static str>,
     show: fn(&Config) -> String,
+    copy: fn(&mut Config, &Config),
 }
 
 macro_rules! keys {
@@ -127,6 +129,7 @@ macro_rules! keys {
             about: $about,
             read: |config, value| Setting::read(&mut config.$($field).+, value),
             show: |config| config.$($field).+.show(),
+            copy: |config, other| config.$($field).+ = other.$($field).+.clone(),
         }),*]
     };
 }
@@ -178,18 +181,29 @@ const KEYS: &[Key] = keys! {
     "limits.jobs" => limits.jobs, "Most hosts with a page under way or waiting for its turn.";
     "limits.free_disk_mb" => free_disk_mb,
         "Pause while the disk has fewer megabytes free than this.";
-    "hygiene.leave_seed_hosts" => leave_seed_hosts, "Follow links to hosts other than the seeds'.";
-    "hygiene.depth" => tolerance.depth, "Most links and redirects from a seed to a page.";
-    "hygiene.pages_per_host" => tolerance.pages_per_host, "Most pages known of one host.";
-    "hygiene.segments" => tolerance.segments, "Most path segments of an address.";
-    "hygiene.repeats" => tolerance.repeats, "Most occurrences of one segment in a path.";
-    "hygiene.parameters" => tolerance.parameters, "Most query parameters of an address.";
+    "scope.reach" => scope.reach,
+        "How far from the seeds: \"host\" (their hosts, with and without www.), \"domain\" (their \
+         registrable domains), \"everything\", or \"rules\" (listed hosts and include patterns alone).";
+    "scope.hosts" => scope.hosts,
+        "Hosts within reach whatever the seeds: \"a.example\", or \"*.a.example\" with all below it.";
+    "scope.include" => scope.include,
+        "If not empty, a URL must match one of these patterns: \"/docs/*\" (path and query), \
+         \"https://a.example/*\" (whole URL), \"*.pdf\" (URL without scheme).";
+    "scope.exclude" => scope.exclude, "A URL must match none of these patterns.";
+    "scope.types" => scope.types,
+        "File types wanted, such as \"html\" and \"pdf\"; all if empty. Links are followed \
+         from \"html\" only if it is among them; sitemaps and feeds are always read.";
+    "hygiene.depth" => scope.tolerance.depth, "Most links and redirects from a seed to a page.";
+    "hygiene.pages_per_host" => scope.tolerance.pages_per_host, "Most pages known of one host.";
+    "hygiene.segments" => scope.tolerance.segments, "Most path segments of an address.";
+    "hygiene.repeats" => scope.tolerance.repeats, "Most occurrences of one segment in a path.";
+    "hygiene.parameters" => scope.tolerance.parameters, "Most query parameters of an address.";
     "hygiene.probe_pages" => probe_pages,
         "After this many pages of a host, request one URL that cannot exist, to learn what its 404 \
          looks like; 0 for never.";
     "hygiene.drop_duplicates" => drop_duplicates,
         "Skip duplicates within a host.";
-    "hygiene.calendar_years" => tolerance.calendar_years,
+    "hygiene.calendar_years" => scope.tolerance.calendar_years,
         "Most years that a calendar may reach into the future.";
     "archive.file_mb" => archive_file_mb, "Megabytes at which a WARC file is closed.";
     "archive.level" => archive_level, "Compression of WARC records: 1 fast, 9 small.";
@@ -207,6 +221,25 @@ const KEYS: &[Key] = keys! {
         "Days that searches and clicks are kept; who made them is forgotten after one day.";
 };
 
+/// Keys of earlier versions, and what to write now.
+const REPLACED: &[(&str, &str)] = &[(
+    "hygiene.leave_seed_hosts",
+    "write `reach = \"host\"` in the section [scope] for false, `reach = \"everything\"` for true",
+)];
+
+/// Whether a key is stored with the crawl as a part of its scope.
+fn is_of_scope(name: &str) -> bool {
+    const TRAPS: [&str; 6] = [
+        "hygiene.depth",
+        "hygiene.pages_per_host",
+        "hygiene.segments",
+        "hygiene.repeats",
+        "hygiene.parameters",
+        "hygiene.calendar_years",
+    ];
+    name.starts_with("scope.") || TRAPS.contains(&name)
+}
+
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadConfig {
@@ -221,6 +254,20 @@ pub enum BadConfig {
         /// The most similar known key.
         nearest: &'static str,
     },
+    /// A key has been replaced.
+    #[error("the setting `{key}` has been replaced: {instead}")]
+    Replaced {
+        /// The old key.
+        key: &'static str,
+        /// What to write.
+        instead: &'static str,
+    },
+    /// `scope.reach = "rules"` without a rule.
+    #[error(
+        "the scope `rules` takes in nothing without a rule: name hosts (--hosts, scope.hosts) or \
+         include patterns (--include, scope.include)"
+    )]
+    NoRules,
     /// A value does not fit its key.
     #[error("`{key}` must be {wanted}, not {found}")]
     BadValue {
@@ -253,6 +300,30 @@ impl Config {
         Ok(config)
     }
 
+    /// Checks what no single setting shows.
+    pub fn check(&self) -> Result<(), BadConfig> {
+        let ScopeRules { reach, hosts, include, .. } = &self.scope;
+        let is_empty = *reach == Reach::Rules && hosts.is_empty() && include.is_empty();
+        if is_empty { Err(BadConfig::NoRules) } else { Ok(()) }
+    }
+
+    /// Takes over the stored scope of a crawl, except for what is set here.
+    pub(crate) fn inherit_scope(&mut self, stored: &str) -> Result<(), BadConfig> {
+        let (stored, usual) = (Config::parse(stored)?, Config::default());
+        for key in KEYS.iter().filter(|key| is_of_scope(key.name)) {
+            let is_set = self.named.contains(key.name) || (key.show)(self) != (key.show)(&usual);
+            if !is_set {
+                (key.copy)(self, &stored);
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings that make up the scope, as TOML.
+    pub(crate) fn scope_toml(&self) -> String {
+        self.lines(is_of_scope, false)
+    }
+
     /// Most pages that fit in the memory for them.
     pub fn most_pages(&self) -> u32 {
         u32::try_from((self.pages_mb << 20) / PAGE_BYTES).unwrap_or(u32::MAX)
@@ -260,24 +331,36 @@ impl Config {
 
     /// Sets one key.
     pub fn set(&mut self, name: &str, value: &Value) -> Result<(), BadConfig> {
+        if let Some(&(key, instead)) = REPLACED.iter().find(|(key, _)| *key == name) {
+            return Err(BadConfig::Replaced { key, instead });
+        }
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
             return Err(BadConfig::UnknownKey { key: name.to_owned(), nearest: nearest(name) });
         };
         let bad = |wanted| BadConfig::BadValue { key: key.name, wanted, found: value.to_string() };
-        (key.read)(self, value).map_err(bad)
+        (key.read)(self, value).map_err(bad)?;
+        self.named.insert(key.name);
+        Ok(())
     }
 
     /// The whole configuration as TOML, with a comment on every key.
     pub fn to_toml(&self) -> String {
+        self.lines(|_| true, true)
+    }
+
+    fn lines(&self, is_wanted: fn(&str) -> bool, with_comments: bool) -> String {
         let mut text = String::new();
         let mut section = "";
-        for key in KEYS {
+        for key in KEYS.iter().filter(|key| is_wanted(key.name)) {
             let (of, name) = key.name.split_once('.').unwrap_or(("", key.name));
             if of != section {
                 let _ = write!(text, "\n[{of}]\n");
                 section = of;
             }
-            let _ = writeln!(text, "# {}\n{name} = {}", key.about, (key.show)(self));
+            if with_comments {
+                let _ = writeln!(text, "# {}", key.about);
+            }
+            let _ = writeln!(text, "{name} = {}", (key.show)(self));
         }
         text
     }
@@ -320,7 +403,9 @@ mod tests {
     #[test]
     fn what_is_printed_is_read_back() {
         let config = Config { seed: 9, allow_private: true, ..Config::default() };
-        assert_eq!(Config::parse(&config.to_toml()), Ok(config));
+        let read = Config::parse(&config.to_toml()).unwrap();
+        assert_eq!(read.named.len(), KEYS.len());
+        assert_eq!(Config { named: BTreeSet::new(), ..read }, config);
         assert_eq!(Config::parse(""), Ok(Config::default()));
     }
 
@@ -358,5 +443,33 @@ mod tests {
         assert!(error("budget = \"many\"").contains("a rate such as \"5/s\""));
         assert!(error("seed = -1").contains("a whole number"));
         assert!(error("a = 1\nb = = 2").contains("line 2"), "{}", error("a = 1\nb = = 2"));
+    }
+
+    #[test]
+    fn a_scope_is_inherited_where_nothing_else_is_set() {
+        let mut begun = Config::default();
+        begun.set("scope.reach", &Value::String("everything".into())).unwrap();
+        begun.set("scope.exclude", &Value::Array(vec![Value::String("*.pdf".into())])).unwrap();
+        let mut later = Config::parse("[hygiene]\ndepth = 5").unwrap();
+        later.inherit_scope(&begun.scope_toml()).unwrap();
+        assert_eq!(later.scope.reach, Reach::Everything);
+        assert_eq!((later.scope.exclude.len(), later.scope.tolerance.depth), (1, 5));
+        let mut narrowed = Config::parse("[scope]\nreach = \"domain\"").unwrap();
+        narrowed.inherit_scope(&begun.scope_toml()).unwrap();
+        assert_eq!(
+            narrowed.scope.reach,
+            Reach::Domain,
+            "even the default overrules if it is named"
+        );
+    }
+
+    #[test]
+    fn a_scope_of_rules_needs_rules_and_an_old_key_names_the_new_one() {
+        let rules = Config::parse("[scope]\nreach = \"rules\"").unwrap();
+        assert_eq!(rules.check(), Err(BadConfig::NoRules));
+        let listed = Config::parse("[scope]\nreach = \"rules\"\nhosts = [\"a.example\"]").unwrap();
+        assert_eq!(listed.check(), Ok(()));
+        let old = Config::parse("[hygiene]\nleave_seed_hosts = false").unwrap_err().to_string();
+        assert!(old.contains("reach = \"host\""), "{old}");
     }
 }

@@ -13,6 +13,7 @@ mod partitions;
 mod read;
 mod robots;
 mod run;
+pub mod scope;
 mod shelf;
 mod snapshot;
 mod tally;
@@ -28,5 +29,6 @@ pub use partition::{
 };
 pub use partitions::Partitions;
 pub use run::{Clock, Ended, Stop, Watch, run};
+pub use scope::{Reach, Scope, ScopeRules};
 pub use tally::Tally;
 pub use taped::Replayed;

@@ -26,41 +26,47 @@
 //! [`Partition::open`] plays the tape, from the last snapshot on, and tells the policy that pages under
 //! way were interrupted. [`Partition::look`] opens a crawl without going on with it.
 
+mod admit;
 mod hygiene;
 mod look;
 mod member;
 mod open;
 mod operate;
+mod reread;
 mod settle;
 mod status;
 
 use std::net::IpAddr;
 
-use rustc_hash::FxHashSet;
 use tidewatch_archive::ArchiveError;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{DropReason, HostId, PageId, Reason, Time};
+use tidewatch_core::{HostId, PageId, Reason, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input};
 use tidewatch_frontier::{Command, Next as Asked};
-use tidewatch_robots::Robots;
 use tidewatch_store::{CopyRow, PageRow, Store, StoreError, is_full};
 
 pub(crate) use self::member::Member;
 pub use self::operate::{Heard, HostView, Portrait, SourceView};
+use self::reread::Reread;
 pub use self::settle::Settled;
 pub(crate) use self::settle::overloaded;
 pub use self::status::Status;
-use crate::Config;
 use crate::pages::Pages;
 use crate::robots::RobotsCache;
+use crate::scope::Scope;
 use crate::shelf::Shelf;
 use crate::tally::Tally;
 use crate::taped::Taped;
 use crate::timeline::Timeline;
 use crate::work::{Held, Job};
+use crate::{BadConfig, Config};
 
 /// Name under which the store keeps how far the archive is synced.
 const ARCHIVED: &str = "archived";
+/// Name under which the store keeps the hosts of the seeds, one a line.
+const SEEDS: &str = "seeds";
+/// Name under which the store keeps the scope, as TOML.
+const SCOPE: &str = "scope";
 /// Most rows that wait for a commit: bounds memory and the length of a commit.
 const MOST_WAITING: usize = 50_000;
 
@@ -73,6 +79,9 @@ pub enum CrawlError {
     /// The archive failed.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+    /// The settings do not fit together.
+    #[error(transparent)]
+    Config(#[from] BadConfig),
     /// The configuration names no policy.
     #[error("there is no policy `{0}`; `tidewatch lab list` names them all")]
     UnknownPolicy(String),
@@ -139,8 +148,9 @@ pub struct Partition {
     shelf: Shelf,
     robots: RobotsCache,
     tally: Tally,
-    /// Hosts of the seeds, where no other may be crawled.
-    seed_hosts: FxHashSet<String>,
+    scope: Scope,
+    /// The copies that are still to be read again because the scope has changed.
+    reread: Option<Reread>,
     /// The other partitions, where there are any.
     member: Option<Member>,
 }
@@ -211,15 +221,18 @@ impl Partition {
 
     /// Counts a URL's host among those of the seeds.
     pub(crate) fn allow_host(&mut self, url: &CanonicalUrl) {
-        self.seed_hosts.insert(url.host().to_owned());
+        self.scope.add_seed(url);
     }
 
-    /// Makes a page known as a link to it would. It joins the next commit.
+    /// Makes a page known as a link to it would, if it is in scope. It joins the next commit.
     pub fn know(&mut self, url: &CanonicalUrl, now: Time) -> Result<(), CrawlError> {
-        if self.pages.page_of(url.as_str())?.is_none() {
-            self.add_page(url, Found { depth: 1, ..Found::named(false) }, now)?;
-        }
+        self.link(url, Found { depth: 1, ..Found::named(false) }, now)?;
         Ok(())
+    }
+
+    /// Which URLs are taken in.
+    pub const fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// What to do now.
@@ -258,14 +271,14 @@ impl Partition {
         now: Time,
     ) -> Result<Option<Job>, CrawlError> {
         let row = self.pages.page_row(page)?;
-        if !self.allows(host, &row.path)? {
-            self.tally.drop(DropReason::Disallowed);
+        let url = self.pages.url(host, &row.path)?;
+        if let Some(barred) = self.barred(host, &url, &row)? {
+            self.tally.drop(barred);
             self.taped.tell(Input::GivenUp { host, answer: None, at: now })?;
             // The rules may change, so the page is retried later, like one that is gone.
             self.tell_outcome(page, Told::Gone, now)?;
             return Ok(None);
         }
-        let url = self.pages.url(host, &row.path)?;
         // Without its record a copy can be neither confirmed nor named by a revisit.
         let copy = self.pages.copy(page)?.filter(|copy| self.shelf.has(copy.place));
         let held = copy.map(|copy| Held {
@@ -330,18 +343,6 @@ impl Partition {
         Ok(self.pages.address(page)?)
     }
 
-    /// Whether the host's robots.txt, which has been read, allows a path.
-    fn allows(&mut self, host: HostId, path: &str) -> Result<bool, CrawlError> {
-        if let Some(allows) = self.robots.allows(host, path) {
-            return Ok(allows);
-        }
-        let Some(row) = self.pages.host_row(host)?.robots else { return Ok(true) };
-        let robots = Robots::of_response(row.status, &row.body, &self.config.agent);
-        let allows = robots.allows(path);
-        self.robots.keep(host, robots);
-        Ok(allows)
-    }
-
     /// Checks that the crawl can be changed.
     pub fn check_writable(&self) -> Result<(), CrawlError> {
         Ok(self.pages.store().check_writable()?)
@@ -353,6 +354,9 @@ impl Partition {
         // Records first: after a crash at any point, every copy in the tables is in the archive.
         if let Some(mark) = self.shelf.sync()? {
             self.pages.put_meta(ARCHIVED, mark);
+        }
+        if let Some(hosts) = self.scope.take_new_seeds() {
+            self.pages.put_meta(SEEDS, hosts.into_bytes());
         }
         self.taped.drain_into(self.pages.tape_mut());
         if let Some(member) = &mut self.member {

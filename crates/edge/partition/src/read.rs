@@ -1,6 +1,6 @@
 //! Reads a response into what the crawl keeps of it: links, sketch, identity.
 
-use tidewatch_archive::Digest;
+use tidewatch_archive::{Digest, Record};
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;
 use tidewatch_parse::document::{Kind, Parsed, Source, Wanted, parse};
@@ -23,6 +23,7 @@ pub(crate) fn read(
         status: response.status,
         etag: validators.etag,
         last_modified: validators.last_modified,
+        media_type: response.media_type(),
         last_modified_micros: response.last_modified_s().map(|s| s.saturating_mul(1_000_000)),
         digest,
         identity: digest[..8].iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
@@ -43,6 +44,29 @@ pub(crate) fn read(
     content.parsed = (text_bytes > 0).then(|| Box::new(parsed.clone()));
     fill(parsed, &base, &mut content);
     content
+}
+
+/// The links and feeds of an archived response that may be followed.
+pub(crate) fn links_of(
+    url: &CanonicalUrl,
+    record: &Record,
+    agent: &str,
+) -> (Vec<CanonicalUrl>, Vec<CanonicalUrl>) {
+    let Ok(base) = Base::of(url) else { return (Vec::new(), Vec::new()) };
+    let content_type = record.http_header("content-type");
+    let robots_tags = record.http_headers("x-robots-tag");
+    let robots_tags: Vec<&str> = robots_tags.iter().map(String::as_str).collect();
+    let source = Source {
+        base: &base,
+        content_type: content_type.as_deref(),
+        robots_tags: &robots_tags,
+        kind: None,
+        bytes: record.message().1,
+    };
+    let wanted = Wanted { agent, shingling: None, text_bytes: 0, scope: Scope::Content };
+    let mut content = Content::default();
+    fill(parse(&source, &wanted), &base, &mut content);
+    (content.links.into_iter().map(|(url, _)| url).collect(), content.feeds)
 }
 
 fn fill(parsed: Parsed, base: &Base, content: &mut Content) {

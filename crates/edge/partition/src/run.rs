@@ -158,6 +158,7 @@ pub fn run(
         } else {
             let taken = take(partition, &reports, sleep, &clock, &mut hand, &mut keeper, watch);
             let met = taken.and_then(|()| partition.meet(clock.now()));
+            let met = met.and_then(|()| partition.reread(clock.now()));
             keeper.bear(met.and_then(|()| watch.turn(partition, clock.now())), watch)?;
         }
         keeper.keep(partition, clock.now(), watch)?;

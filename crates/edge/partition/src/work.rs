@@ -143,6 +143,8 @@ pub struct Content {
     pub last_modified: Option<String>,
     /// The same in microseconds of Unix time.
     pub last_modified_micros: Option<i64>,
+    /// Media type in lower case, without parameters; empty if not stated.
+    pub media_type: String,
     /// Digest of the payload.
     pub digest: Digest,
     /// Equal if a reader would see no change.

@@ -154,7 +154,7 @@ named! {
     DropReason {
         /// Its host's robots.txt disallows it.
         Disallowed = "disallowed",
-        /// It is not on a seed's host, and other hosts are not crawled.
+        /// Its host is neither within reach of the seeds nor listed.
         OtherHost = "other-host",
         /// No memory is left for another page.
         MemoryFull = "memory-full",
@@ -176,6 +176,12 @@ named! {
         HostFull = "host-full",
         /// A calendar without end.
         Calendar = "calendar",
+        /// An exclude pattern matches it.
+        Excluded = "excluded",
+        /// No include pattern matches it.
+        NotIncluded = "not-included",
+        /// Its file type is not wanted.
+        FileType = "file-type",
     }
 }
 

@@ -46,6 +46,11 @@ impl PartitionedCrawl {
         crate::stop_on_signals(&self.runtime, self.stop_flag());
     }
 
+    /// Which URLs are taken in, in one sentence.
+    pub fn scope(&self) -> String {
+        self.partitions.parts().first().map_or_else(String::new, |part| part.scope().describe())
+    }
+
     /// The figures of all partitions together.
     pub fn status(&self) -> Status {
         self.partitions.status()

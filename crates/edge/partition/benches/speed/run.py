@@ -60,7 +60,7 @@ def tidewatch(binary, hosts, until, cwd, gap="0s"):
     pathlib.Path(cwd, "seeds").write_text(seeds)
     pathlib.Path(cwd, "crawl.toml").write_text(SETTINGS.format(gap=gap))
     command = [binary, "crawl", "seeds", "--dir", "crawl", "--config", "crawl.toml", "--budget",
-               "1000000/s", *until]
+               "1000000/s", "--scope", "everything", *until]
     wall, cpu, memory, _ = measure(command, cwd)
     status = json.loads(pathlib.Path(cwd, "crawl", "status.json").read_text())
     return wall, cpu, memory, sum(status["tally"]["fetches"].values())

@@ -1,9 +1,13 @@
 //! Values of settings, to and from TOML.
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::time::Duration;
 
 use tidewatch_core::{Rate, Span};
 use toml::Value;
+
+use crate::scope::{FileType, ListedHost, Reach, UrlPattern};
 
 /// A type that a setting can have.
 pub(super) trait Setting: Sized {
@@ -89,3 +93,44 @@ macro_rules! whole_number {
 }
 
 whole_number!(u16, u32, u64, usize);
+
+impl Setting for Reach {
+    fn read(&mut self, value: &Value) -> Result<(), &'static str> {
+        let reach = value.as_str().and_then(|text| text.parse().ok());
+        put(self, reach, "\"host\", \"domain\", \"everything\" or \"rules\"")
+    }
+
+    fn show(&self) -> String {
+        format!("\"{self}\"")
+    }
+}
+
+/// Something that a list of settings holds.
+trait Item: FromStr + Display {
+    const WANTED: &'static str;
+}
+
+impl Item for UrlPattern {
+    const WANTED: &'static str = "a list of patterns such as [\"/docs/*\", \"*.pdf\"]";
+}
+
+impl Item for ListedHost {
+    const WANTED: &'static str = "a list of hosts such as [\"a.example\", \"*.b.example\"]";
+}
+
+impl Item for FileType {
+    const WANTED: &'static str = "a list of file types: html, pdf, text, xml, json, office, image, \
+                                  audio, video, style, script, font, archive";
+}
+
+impl<T: Item> Setting for Vec<T> {
+    fn read(&mut self, value: &Value) -> Result<(), &'static str> {
+        let item = |value: &Value| value.as_str().and_then(|text| text.parse().ok());
+        let items = value.as_array().and_then(|list| list.iter().map(item).collect());
+        put(self, items, T::WANTED)
+    }
+
+    fn show(&self) -> String {
+        Value::Array(self.iter().map(|item| Value::String(item.to_string())).collect()).to_string()
+    }
+}

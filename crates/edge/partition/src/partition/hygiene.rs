@@ -72,6 +72,10 @@ impl Partition {
         content: &Content,
         is_held: bool,
     ) -> Result<Option<DropReason>, CrawlError> {
+        let is_list = row.is_source || !content.list.is_empty();
+        if row.depth > 0 && !is_list && !self.scope.wants_media(&content.media_type) {
+            return Ok(Some(DropReason::FileType));
+        }
         // A host may return its front page for every page that it does not have.
         let is_front = row.depth == 0 || row.path == "/";
         if !is_front && self.is_soft_404(row.host, content) {

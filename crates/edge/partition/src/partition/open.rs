@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
-use tidewatch_core::Reason;
+use tidewatch_core::{PageId, Reason};
 use tidewatch_frontier::tape::Input;
 use tidewatch_policy::{Policy, Setup, registry};
 use tidewatch_store::{Memory, Store, StoreError};
 
-use super::{ARCHIVED, CrawlError, Partition};
+use super::hygiene::is_probe;
+use super::reread::Reread;
+use super::{ARCHIVED, CrawlError, Partition, SCOPE, SEEDS};
 use crate::Config;
 use crate::pages::Pages;
 use crate::robots::RobotsCache;
+use crate::scope::{Reach, Scope};
 use crate::shelf::Shelf;
 use crate::tally::Tally;
 use crate::taped::{Replayed, Taped};
@@ -38,10 +40,12 @@ impl Partition {
 
     /// All the parts of a crawl but its archive, with an empty frontier.
     pub(super) fn assemble(
-        config: Config,
+        mut config: Config,
         mut pages: Pages,
         unix_micros: i64,
     ) -> Result<Partition, CrawlError> {
+        let scope = scope(&mut config, &pages)?;
+        config.check()?;
         let epoch = begin(&mut pages, &config, unix_micros)?;
         let pace = pages.meta("pace")?.and_then(|bytes| bytes.try_into().ok());
         let pace = pace.map_or(1.0, f64::from_le_bytes);
@@ -52,7 +56,8 @@ impl Partition {
             shelf: Shelf::none(),
             robots: RobotsCache::default(),
             tally: Tally::default(),
-            seed_hosts: FxHashSet::default(),
+            scope,
+            reread: None,
             member: None,
             config,
         })
@@ -93,8 +98,38 @@ impl Partition {
         self.taped.tell(Input::Resumed { at: now })?;
         let budget = self.config.budget;
         self.taped.tell(Input::Budget { budget, at: now })?;
+        self.reread = Reread::of(&mut self.pages, self.config.scope_toml(), now)?;
         self.commit()
     }
+}
+
+/// The scope of a crawl: as configured and, where nothing is configured, as stored.
+fn scope(config: &mut Config, pages: &Pages) -> Result<Scope, CrawlError> {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let stored = pages.meta(SCOPE)?.map(text);
+    if let Some(stored) = &stored {
+        config.inherit_scope(stored)?;
+    } else if pages.meta("epoch")?.is_some() && !config.named.contains("scope.reach") {
+        // Crawls of the first versions knew no other scope.
+        config.scope.reach = Reach::Everything;
+    }
+    let seeds = match pages.meta(SEEDS)?.map(text) {
+        Some(stored) => stored.lines().map(str::to_owned).collect(),
+        None => seeds_of_pages(pages)?,
+    };
+    Ok(Scope::new(config.scope.clone(), seeds))
+}
+
+/// The hosts of the pages that no other page named, for crawls that did not store their seeds.
+fn seeds_of_pages(pages: &Pages) -> Result<Vec<String>, StoreError> {
+    let mut hosts = Vec::new();
+    for row in pages.store().tables()?.pages_from(PageId(0)) {
+        let (_, row) = row?;
+        if row.depth == 0 && row.via.is_none() && row.is_source && !is_probe(&row) {
+            hosts.push(pages.url(row.host, "/")?.host().to_owned());
+        }
+    }
+    Ok(hosts)
 }
 
 /// How much memory the store may use.

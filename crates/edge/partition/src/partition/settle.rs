@@ -1,8 +1,7 @@
 //! What a report tells the frontier and changes in the tables.
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{DropReason, FetchKind, HostId, LinkSeen, PageId, Reason, Span, Time};
-use tidewatch_frontier::hygiene;
+use tidewatch_core::{FetchKind, HostId, LinkSeen, PageId, Reason, Span, Time};
 use tidewatch_frontier::tape::{Came as Told, Fetched, Input};
 use tidewatch_frontier::{Answer, RobotsRead};
 use tidewatch_robots::Robots;
@@ -343,56 +342,6 @@ impl Partition {
             self.link(url, Found { is_source: true, ..found }, now)?;
         }
         Ok((seen, anchors))
-    }
-
-    /// The page that a link leads to, made known if it is not; `None` if it is dropped or belongs to
-    /// another partition.
-    pub(super) fn link(
-        &mut self,
-        url: &CanonicalUrl,
-        found: Found,
-        now: Time,
-    ) -> Result<Option<LinkSeen>, CrawlError> {
-        if self.post(url, found) {
-            return Ok(None);
-        }
-        if let Some(page) = self.pages.page_of(url.as_str())? {
-            return Ok(Some(LinkSeen { page, is_new: false }));
-        }
-        if !self.may_know(url, found.depth) {
-            return Ok(None);
-        }
-        let page = self.add_page(url, found, now)?;
-        self.probe(self.taped.host_of(page), now)?;
-        Ok(Some(LinkSeen { page, is_new: true }))
-    }
-
-    /// Whether a URL may become a page; what is dropped is counted.
-    fn may_know(&mut self, url: &CanonicalUrl, depth: u16) -> bool {
-        if !self.config.leave_seed_hosts && !self.seed_hosts.contains(url.host()) {
-            self.tally.drop(DropReason::OtherHost);
-            return false;
-        }
-        let host = self.pages.host_of(url.origin());
-        // A page that is forbidden by rules not in memory is dropped when its turn comes.
-        let path = url.path_and_query();
-        if host.and_then(|host| self.robots.allows(host, path)) == Some(false) {
-            self.tally.drop(DropReason::Disallowed);
-            return false;
-        }
-        if self.pages.store().pages() >= self.config.most_pages() {
-            self.tally.drop(DropReason::MemoryFull);
-            return false;
-        }
-        let host_pages = host.map_or(0, |host| self.pages.pages_of(host));
-        let found = hygiene::Found { depth, host_pages, year: self.timeline.year() };
-        match self.config.tolerance.judge(url, found) {
-            Ok(()) => true,
-            Err(dropped) => {
-                self.tally.drop(dropped);
-                false
-            }
-        }
     }
 }
 

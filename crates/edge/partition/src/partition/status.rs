@@ -34,6 +34,9 @@ pub struct Status {
     /// Share of copies found up to date by probes at random, and the half-width of its 95% interval.
     #[serde(default)]
     pub freshness_probed: Option<(f64, f64)>,
+    /// While copies are read again because the scope has changed: how many of how many pages.
+    #[serde(default)]
+    pub rereading: Option<(u32, u32)>,
     /// Counts since the crawl began.
     pub tally: Tally,
 }
@@ -71,6 +74,10 @@ impl Status {
             sum.active_hosts += part.active_hosts;
             sum.requests += part.requests;
             sum.tally.add(&part.tally);
+            if let Some((done, all)) = part.rereading {
+                let sum = sum.rereading.get_or_insert_default();
+                *sum = (sum.0 + done, sum.1 + all);
+            }
             price.add(part.price, weight);
             probed.add(part.freshness_probed.map(|(share, _)| share), weight);
             let width = part.freshness_probed.map_or(0.0, |(_, width)| width * weight);
@@ -126,6 +133,7 @@ impl Partition {
             freshness_estimate: self.tally().freshness_estimate(),
             price: standing.as_ref().map(|standing| standing.price),
             freshness_probed: standing.and_then(|standing| standing.freshness),
+            rereading: self.rereading(),
             tally: self.tally().clone(),
         }
     }

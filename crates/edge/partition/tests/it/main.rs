@@ -8,6 +8,7 @@ mod isolation;
 mod living;
 mod partitions;
 mod politeness;
+mod scope;
 mod snapshots;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{DropReason, PageId, Rate, Reason, Span, Time};
 use tidewatch_frontier::tape::Input;
 use tidewatch_partition::work::{Came, Content, Job, Report};
-use tidewatch_partition::{Config, CrawlError, Next, Partition};
+use tidewatch_partition::{Config, CrawlError, Next, Partition, Reach};
 
 const START: i64 = 1_794_821_400_000_000;
 const HOSTS: u32 = 6;
@@ -30,6 +31,7 @@ fn config() -> Config {
     let mut config = Config { budget: Rate::per_second(20.0).unwrap(), ..Config::default() };
     config.politeness.least_gap = Span::SECOND;
     config.probe_pages = 0;
+    config.scope.reach = Reach::Everything;
     config
 }
 

@@ -47,6 +47,13 @@ pub const MAX_URL_BYTES: usize = 4096;
 /// and parameters may fall away; bounded, because links are written by strangers.
 pub const MAX_INPUT_BYTES: usize = 4 * MAX_URL_BYTES;
 
+/// A piece of a path or query in the percent-encoding of canonical URLs.
+pub fn percent_normal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    percent::push_normal(&mut out, text);
+    out
+}
+
 /// An http(s) URL in normal form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CanonicalUrl {

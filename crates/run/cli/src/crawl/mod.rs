@@ -1,6 +1,7 @@
 //! `tidewatch crawl`: crawls the web into a directory.
 
 mod log;
+mod scope;
 mod seeds;
 mod view;
 
@@ -14,14 +15,15 @@ use tidewatch_partition::{Config, Ended, Status};
 use tidewatch_service::{PartitionedCrawl, Service, ServiceConfig, ServiceError};
 
 use self::log::Log;
+use self::scope::ScopeArgs;
 use self::view::View;
 use crate::listen::ListenArgs;
 use crate::output;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: tidewatch crawl https://example.com/ --dir news --budget 2/s \
-                        --for 6h\n\nRun it again with the same --dir to resume; seeds need not be \
-                        repeated.")]
+                        --for 6h\n\nRun it again with the same --dir to resume; seeds and scope \
+                        need not be repeated.")]
 pub(crate) struct Args {
     /// Where to start: URLs, sitemaps, or files with one URL a line.
     seeds: Vec<String>,
@@ -40,6 +42,8 @@ pub(crate) struct Args {
     /// Stop after this many page requests.
     #[arg(long)]
     max_pages: Option<u64>,
+    #[command(flatten)]
+    scope: ScopeArgs,
     /// Partitions of a new crawl, each on a thread of its own (default 1). A crawl keeps its number.
     /// With several, --listen is not possible and clicks are not read.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -83,6 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(budget) = args.budget {
         crawl.budget = budget;
     }
+    args.scope.apply(&mut crawl)?;
     let began = Instant::now();
     let config = ServiceConfig {
         seeds: seeds::read(&args.seeds)?,
@@ -121,6 +126,7 @@ fn run_service(
     ensure!(service.status().pages > 0, ServiceError::NoSeed(args.dir.clone()));
     service.stop_on_signals();
     view.ready(&service.status(), service.address(), began.elapsed());
+    view.scope(&service.crawl().scope().describe());
     let ended = service.run_observed(view)?;
     view.finish(service.finish(None));
     Ok((ended, service.status()))
@@ -136,6 +142,7 @@ fn run_partitioned(
     ensure!(crawl.status().pages > 0, ServiceError::NoSeed(args.dir.clone()));
     crawl.stop_on_signals();
     view.ready(&crawl.status(), None, began.elapsed());
+    view.scope(&crawl.scope());
     let ended = crawl.run(view)?;
     view.finish(None);
     Ok((ended, crawl.status()))

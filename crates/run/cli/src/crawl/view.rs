@@ -47,6 +47,11 @@ impl View {
         }
     }
 
+    /// Logs which URLs are taken in.
+    pub(super) fn scope(&self, scope: &str) {
+        self.log.say("scope", &format!("scope: {scope}"), &[("scope", scope.into())]);
+    }
+
     pub(super) fn finish(&mut self, index: Option<IndexHealth>) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -70,9 +75,12 @@ fn line(status: &Status, rate: f64) -> String {
     let dropped: u64 = status.tally.dropped.values().sum();
     let fresh =
         status.freshness_estimate.map_or("—".to_owned(), |f| format!("{:.0}%", 100.0 * f));
+    let rereading = status.rereading.map_or_else(String::new, |(done, all)| {
+        format!(", {done} of {all} pages read again for the new scope")
+    });
     format!(
         "{} fetches ({rate:.1}/s, {:.0}% of the budget), {} of {} known pages stored, {} hosts, {} \
-         active, {} requests in progress, {failures} failed, {dropped} skipped, freshness {fresh}",
+         active, {} requests in progress, {failures} failed, {dropped} skipped, freshness {fresh}{rereading}",
         status.tally.all_fetches(),
         100.0 * rate / status.budget_per_s.max(f64::MIN_POSITIVE),
         status.tally.held,

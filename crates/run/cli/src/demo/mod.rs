@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tidewatch_core::{Rate, Span};
 use tidewatch_fetch::Hosts;
-use tidewatch_partition::Config;
+use tidewatch_partition::{Config, Reach};
 use tidewatch_policy::registry;
 use tidewatch_service::{Service, ServiceConfig};
 use tidewatch_web::{Accelerated, Habits, RequestLog, Server, ServerOptions, Site};
@@ -194,6 +194,7 @@ fn config(args: &DemoArgs, speed: f64) -> Config {
     let gap = on_the_web(HOST_GAP);
     let outage = habits.outage_period.max(gap);
     let mut config = Config { allow_private: true, ..Config::default() };
+    config.scope.reach = Reach::Everything;
     config.budget = Rate::per_second(args.budget.as_per_second() / speed).unwrap_or(Rate::ZERO);
     config.policy.clone_from(&args.policy);
     config.seed = args.seed;
