@@ -153,16 +153,19 @@ fn a_crawl_that_has_ended_is_searched_and_its_index_comes_back() {
     let living = Living::serve(3, 6);
     living.folder.run("crawl seeds --dir crawl --config crawl.toml --budget 200/s --for 3s").ok();
     assert!(!living.path("crawl/index").exists(), "nobody listened");
-    living
-        .folder
-        .put("log.csv", b"url,at,kind\nhttp://unheard.example/,1800000000,click\nodd,1,click\n");
+    let host = living.server.names().iter().next().map(|(name, _)| name.to_owned()).unwrap();
+    let log = format!(
+        "url,at,kind\nhttp://unheard.example/,1800000000,click\n\
+         http://{host}/unlinked,1800000000,click\nodd,1,click\n"
+    );
+    living.folder.put("log.csv", log.as_bytes());
     let imported = living.folder.run("clicks import log.csv --dir crawl");
     assert!(
-        imported.out.contains("1 rows imported: 1 clicks and 0 views; 1 bad rows skipped."),
+        imported.out.contains("2 rows imported: 2 clicks and 0 views; 1 bad rows skipped."),
         "{}",
         imported.out
     );
-    assert!(imported.err.contains("line 3"), "{}", imported.err);
+    assert!(imported.err.contains("line 4"), "{}", imported.err);
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = free.local_addr().unwrap();
     drop(free);
@@ -178,8 +181,10 @@ fn a_crawl_that_has_ended_is_searched_and_its_index_comes_back() {
     assert!(crawl.weight(&url).is_some(), "questions are answered");
     assert!(crawl.send("GET", "/dashboard", "").is_some_and(|page| page.contains("not running")));
     let living = crawl.end();
-    // The next crawl hears of the imported click, and knows the page from it.
+    // The next crawl hears of the imported clicks, and knows the page in scope from them.
     living.folder.run("crawl --dir crawl --config crawl.toml --budget 50/s --for 4s").ok();
     living.folder.run("export pages --dir crawl -o pages.csv").ok();
-    assert!(living.folder.read("pages.csv").contains("http://unheard.example/"));
+    let pages = living.folder.read("pages.csv");
+    assert!(pages.contains(&format!("http://{host}/unlinked")));
+    assert!(!pages.contains("unheard.example"), "it is out of scope");
 }
