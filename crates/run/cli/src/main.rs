@@ -15,6 +15,7 @@ mod ids;
 mod lab;
 mod listed;
 mod listen;
+mod manual;
 mod output;
 mod parse;
 mod progress;
@@ -30,7 +31,7 @@ mod why;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Some threads parse pages, another frees their memory; the system's allocator spends a tenth of a
 /// crawl's time on that.
@@ -87,6 +88,10 @@ enum Command {
     Why(why::WhyArgs),
     /// Show the canonical form, SURT key, host and registrable domain of URLs.
     Url(url::Args),
+    /// Print the completion script of a shell.
+    Completions(manual::CompletionsArgs),
+    /// Print or write the manual pages.
+    Man(manual::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -110,6 +115,8 @@ fn main() -> ExitCode {
         Command::Url(args) => url::run(&args),
         Command::WhatIf(args) => why::what_if(&args),
         Command::Why(args) => why::why(&args),
+        Command::Completions(args) => manual::completions(&args, Cli::command()),
+        Command::Man(args) => manual::man(&args, Cli::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

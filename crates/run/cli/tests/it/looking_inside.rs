@@ -73,3 +73,23 @@ fn fetch_names_its_outcome() {
     let wrong = folder.run("fetch gopher://a/");
     assert!(wrong.code == 1 && wrong.err.contains("is refused"), "{}", wrong.err);
 }
+
+#[test]
+fn completions_and_manual_pages_name_every_command() {
+    let folder = Folder::with(&[]);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = folder.run(&format!("completions {shell}")).ok();
+        for word in ["what-if", "timetable", "dir"] {
+            assert!(script.contains(word), "{word} for {shell}");
+        }
+    }
+    let page = folder.run("man").ok();
+    assert!(page.contains(".TH") && page.contains("tidewatch\\-crawl(1)"), "{page}");
+    let page = folder.run("man lab compare").ok();
+    assert!(page.contains("\\-\\-trace") && page.contains("Example"), "{page}");
+    folder.run("man --output pages").ok();
+    assert!(folder.read("pages/tidewatch-crawl.1").contains("\\-\\-budget"));
+    assert!(folder.path().join("pages/tidewatch-lab-compare.1").exists());
+    let wrong = folder.run("man craw");
+    assert!(wrong.code == 1 && wrong.err.contains("no command `craw`"), "{}", wrong.err);
+}
