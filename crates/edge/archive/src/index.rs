@@ -1,5 +1,5 @@
-//! The CDXJ index of a WARC file: `SURT date {"url": …, "offset": …, "length": …}`, a line a
-//! response or revisit.
+//! The CDXJ index of a WARC file: `key date {"url": …, "offset": …, "length": …}`, a line a
+//! response or revisit; [`key`] tells what a key is.
 //!
 //! The index of the file that grows is appended to in the order of fetches; it is sorted when its
 //! file is closed, by [`Archive::finish`](crate::Archive::finish), and at the next start. An index
@@ -9,9 +9,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use tidewatch_core::url::CanonicalUrl;
 
 use crate::files::{index_path, replace};
+use crate::key::key;
 use crate::{ArchiveError, Record};
 
 /// What an index says of a revisit in place of its media type.
@@ -20,7 +20,6 @@ pub(crate) const REVISIT_TYPE: &str = "warc/revisit";
 /// A line of the index without the place of its record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
-    pub(crate) surt: &'a str,
     pub(crate) date: &'a str,
     pub(crate) url: &'a str,
     pub(crate) media_type: &'a str,
@@ -38,7 +37,7 @@ impl Line<'_> {
         });
         let fields = fields.to_string();
         let open = fields.strip_suffix('}').unwrap_or(&fields);
-        format!("{} {} {open}", self.surt, self.date)
+        format!("{} {} {open}", key(self.url), self.date)
     }
 }
 
@@ -59,10 +58,11 @@ pub(crate) fn line_of(record: &Record) -> Option<String> {
     let url = record.field("WARC-Target-URI")?;
     let digits = record.field("WARC-Date")?.chars().filter(char::is_ascii_digit);
     let date: String = digits.take(14).collect();
-    let surt = CanonicalUrl::parse(url).map_or_else(|_| url.to_owned(), |url| url.surt());
     let payload = record.field("WARC-Payload-Digest").unwrap_or_default();
-    let status = record.http_status()?;
-    Some(Line { surt: &surt, date: &date, url, media_type, status, payload }.open())
+    // The record of a 304 has no head of its own.
+    let is_confirmed = || record.kind() == "revisit" && record.block.is_empty();
+    let status = record.http_status().or_else(|| is_confirmed().then_some(304))?;
+    Some(Line { date: &date, url, media_type, status, payload }.open())
 }
 
 /// The lines of one index, each with the bytes of the WARC file that it points at.

@@ -11,7 +11,11 @@
 //! Every response and revisit gets a line in the CDXJ index beside its file.
 //!
 //! A body that a page had before, or that the server says has not changed, is
-//! not written twice: a revisit record names the earlier one.
+//! not written twice: a revisit record names the earlier one. Replay shows that one's body with the
+//! revisit's head, so the head keeps the body's length; that of a 304 goes into a metadata record,
+//! as replay would show an empty page for it.
+//!
+//! An HTTP/2 message is written as its HTTP/1.1 equivalent, with `WARC-Protocol: h2`.
 //!
 //! Bodies are kept as the page's readers would see them, without the transfer
 //! and content encodings that the server chose; the headers that spoke of these
@@ -34,6 +38,7 @@ mod findings;
 mod grow;
 mod gzip;
 mod index;
+mod key;
 mod open;
 mod pack;
 mod read;

@@ -11,6 +11,9 @@ use crate::base32;
 use crate::gzip::push_member;
 use crate::index::{Line, REVISIT_TYPE};
 
+/// Media type of a response's block.
+const RESPONSE: &str = "application/http; msgtype=response";
+
 /// SHA-1 of a payload.
 pub type Digest = [u8; 20];
 
@@ -24,16 +27,17 @@ pub fn digest(payload: &[u8]) -> Digest {
 pub struct Exchange<'a> {
     /// Canonical URL of the page.
     pub url: &'a str,
-    /// The same, sorted by domain, as the index has it.
-    pub surt: &'a str,
     /// When the request was sent, in microseconds of Unix time.
     pub unix_micros: i64,
     /// The address that answered.
     pub address: Option<IpAddr>,
     /// The request's head as sent.
     pub request_head: &'a [u8],
-    /// The response's head as received, with its last empty line or without.
+    /// The response's head as received, with its last empty line or without; of an HTTP/2
+    /// response, the equivalent in HTTP/1.1.
     pub response_head: &'a [u8],
+    /// Whether the response came over HTTP/2.
+    pub is_h2: bool,
     /// The body, decoded.
     pub body: &'a [u8],
     /// Its digest, which whoever compares bodies has at hand.
@@ -106,9 +110,13 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn response(&mut self, payload: &Digest) -> String {
         let exchange = self.exchange;
-        let body = if exchange.revisit.is_some() { &[][..] } else { exchange.body };
-        let head = stored_head(exchange.response_head, body.len());
-        let mut fields = self.fields();
+        let head = stored_head(exchange.response_head, exchange.body.len());
+        let block: [&[u8]; 2] = match exchange.revisit {
+            None => [&head, exchange.body],
+            Some(earlier) if earlier.is_not_modified => [&[], &[]],
+            Some(_) => [&head, &[]],
+        };
+        let mut fields = self.message_fields();
         // Its block is its payload and a head: a digest of that too would cost as much again.
         push(&mut fields, "WARC-Payload-Digest", format_args!("sha1:{}", base32(payload)));
         if let Some(why) = exchange.truncated {
@@ -121,26 +129,48 @@ impl Writer<'_> {
                 "revisit"
             }
         };
-        self.record(kind, "application/http; msgtype=response", &fields, &[&head, body])
+        self.record(kind, RESPONSE, &fields, &block)
     }
 
     fn request(&mut self, response: &str) {
-        let mut fields = self.fields();
-        push(&mut fields, "WARC-Concurrent-To", response);
         let block = ended(self.exchange.request_head);
-        push_block_digest(&mut fields, &block);
-        self.record("request", "application/http; msgtype=request", &fields, &[&block]);
+        let fields = self.message_fields();
+        self.beside("request", "application/http; msgtype=request", fields, &block, response);
     }
 
     fn metadata(&mut self, response: &str) {
-        if self.exchange.metadata.is_empty() {
-            return;
+        let Exchange { revisit, response_head, metadata, .. } = *self.exchange;
+        if revisit.is_some_and(|earlier| earlier.is_not_modified) {
+            let fields = self.message_fields();
+            self.beside("metadata", RESPONSE, fields, &ended(response_head), response);
         }
-        let mut fields = self.fields();
+        if !metadata.is_empty() {
+            let (fields, block) = (self.fields(), metadata.as_bytes());
+            self.beside("metadata", "application/warc-fields", fields, block, response);
+        }
+    }
+
+    /// Adds a record about the same exchange as `response`.
+    fn beside(
+        &mut self,
+        kind: &str,
+        media_type: &str,
+        mut fields: String,
+        block: &[u8],
+        response: &str,
+    ) {
         push(&mut fields, "WARC-Concurrent-To", response);
-        let block = self.exchange.metadata.as_bytes();
-        push_block_digest(&mut fields, block);
-        self.record("metadata", "application/warc-fields", &fields, &[block]);
+        push(&mut fields, "WARC-Block-Digest", format_args!("sha1:{}", base32(&digest(block))));
+        self.record(kind, media_type, &fields, &[block]);
+    }
+
+    /// Fields of records that hold an HTTP message. What HTTP/1.1 sent says so itself.
+    fn message_fields(&self) -> String {
+        let mut fields = self.fields();
+        if self.exchange.is_h2 {
+            push(&mut fields, "WARC-Protocol", "h2");
+        }
+        fields
     }
 
     /// Fields that all records of the exchange share.
@@ -184,10 +214,6 @@ impl Writer<'_> {
 fn push(fields: &mut String, name: &str, value: impl fmt::Display) {
     use fmt::Write as _;
     let _ = write!(fields, "{name}: {value}\r\n");
-}
-
-fn push_block_digest(fields: &mut String, block: &[u8]) {
-    push(fields, "WARC-Block-Digest", format_args!("sha1:{}", base32(&digest(block))));
 }
 
 pub(crate) fn urn(bits: u128) -> String {
@@ -246,6 +272,6 @@ fn index_line(exchange: &Exchange<'_>, payload: &Digest) -> String {
     let media_type = if exchange.revisit.is_some() { REVISIT_TYPE } else { exchange.media_type };
     let payload = &format!("sha1:{}", base32(payload));
     let date = &cdx_date(exchange.unix_micros);
-    let Exchange { surt, url, status, .. } = *exchange;
-    Line { surt, date, url, media_type, status, payload }.open()
+    let Exchange { url, status, .. } = *exchange;
+    Line { date, url, media_type, status, payload }.open()
 }

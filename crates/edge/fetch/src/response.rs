@@ -131,8 +131,10 @@ pub struct Hop {
 pub struct Response {
     /// Its status.
     pub status: u16,
-    /// Its head as sent, with the final blank line; for HTTP/2, an equivalent.
+    /// Its head as sent, with the final blank line; for HTTP/2, the equivalent in HTTP/1.1.
     pub head: Vec<u8>,
+    /// Whether it came over HTTP/2.
+    pub is_h2: bool,
     /// Its header fields.
     pub headers: HeaderMap,
     /// Its decoded body.

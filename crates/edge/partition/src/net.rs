@@ -115,6 +115,7 @@ impl Net {
                 let read = || self.read_page(&url, held.as_ref(), &fetched);
                 let (came, packed) = catch_unwind(AssertUnwindSafe(read))
                     .unwrap_or((Came::Refused(Reason::Other), None));
+                let asked = fetched.hops.last().map_or(asked, |hop| hop.at);
                 let (unix_micros, took) = (unix_micros(asked), took(&fetched));
                 Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took }
             }
@@ -190,7 +191,9 @@ impl Net {
         }
         match response.status {
             200..=299 => {
-                Came::Content(Box::new(read(url, response, digest, &self.agent, self.text_bytes)))
+                let mut content = read(url, response, digest, &self.agent, self.text_bytes);
+                content.capture.unix_micros = unix_micros(hop.at);
+                Came::Content(Box::new(content))
             }
             304 => Came::Same,
             404 | 410 => Came::Gone,
@@ -219,11 +222,11 @@ impl Net {
         let metadata = format!("fetchTimeMs: {}\r\n", hop.total.as_millis());
         let exchange = Exchange {
             url: url.as_str(),
-            surt: &url.surt(),
             unix_micros: unix_micros(hop.at),
             address: hop.address,
             request_head: &hop.request_head,
             response_head: &response.head,
+            is_h2: response.is_h2,
             body: &response.body,
             digest,
             media_type: &response.media_type(),

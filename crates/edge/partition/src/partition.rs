@@ -285,7 +285,10 @@ impl Partition {
             etag: copy.etag,
             last_modified: copy.last_modified,
             digest: copy.digest,
-            unix_micros: self.timeline.unix_micros(copy.changed_at),
+            unix_micros: copy.capture.map_or_else(
+                || self.timeline.unix_micros(copy.changed_at),
+                |capture| capture.unix_micros,
+            ),
         });
         Ok(Some(Job::Page { host, page, url, held }))
     }
@@ -385,9 +388,11 @@ impl Partition {
         Ok(())
     }
 
-    /// Syncs and writes a snapshot of the frontier, so that the next start plays only what comes after.
+    /// Syncs and writes a snapshot of the frontier, so that the next start plays only what comes
+    /// after, and sorts the archive's index, so that replay tools can read it.
     pub fn save(&mut self) -> Result<(), CrawlError> {
         self.sync()?;
+        self.shelf.finish()?;
         let store = self.pages.store();
         self.taped.save(store.dir(), store.next_tape());
         Ok(self.pages.spill()?)

@@ -6,8 +6,13 @@ use tidewatch_fetch::Response;
 use tidewatch_parse::document::{Kind, Parsed, Source, Wanted, parse};
 use tidewatch_parse::fragments::Shingling;
 use tidewatch_parse::reading::Scope;
+use tidewatch_store::Capture;
 
 use crate::work::Content;
+
+/// Bytes kept of a title and of a media type.
+const MOST_TITLE: usize = 256;
+const MOST_MEDIA_TYPE: usize = 128;
 
 /// Reads a response of any kind, with at most `text_bytes` of its text; 0 leaves the document out.
 /// An unreadable response has no links, and the digest of its bytes as its identity.
@@ -23,9 +28,13 @@ pub(crate) fn read(
         status: response.status,
         etag: validators.etag,
         last_modified: validators.last_modified,
-        media_type: response.media_type(),
         last_modified_micros: response.last_modified_s().map(|s| s.saturating_mul(1_000_000)),
         digest,
+        capture: Capture {
+            media_type: cut(&response.media_type(), MOST_MEDIA_TYPE).to_owned(),
+            body_bytes: response.body.len() as u64,
+            ..Capture::default()
+        },
         identity: digest[..8].iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
         ..Content::default()
     };
@@ -41,6 +50,7 @@ pub(crate) fn read(
     let shingling = Some(Shingling::default());
     let wanted = Wanted { agent, shingling, text_bytes, scope: Scope::Content };
     let parsed = parse(&source, &wanted);
+    cut(parsed.title().trim(), MOST_TITLE).clone_into(&mut content.capture.title);
     content.parsed = (text_bytes > 0).then(|| Box::new(parsed.clone()));
     fill(parsed, &base, &mut content);
     content
@@ -67,6 +77,10 @@ pub(crate) fn links_of(
     let mut content = Content::default();
     fill(parse(&source, &wanted), &base, &mut content);
     (content.links.into_iter().map(|(url, _)| url).collect(), content.feeds)
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 fn fill(parsed: Parsed, base: &Base, content: &mut Content) {

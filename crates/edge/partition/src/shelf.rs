@@ -60,6 +60,11 @@ impl Shelf {
         self.archive.as_mut().map_or(Ok(()), Archive::flush)
     }
 
+    /// Sorts the index of everything that was synced.
+    pub(crate) fn finish(&mut self) -> Result<(), ArchiveError> {
+        self.archive.as_mut().map_or(Ok(()), Archive::finish)
+    }
+
     /// Syncs everything appended to disk. Returns the mark to commit with the copies, if something
     /// was appended.
     pub(crate) fn sync(&mut self) -> Result<Option<Vec<u8>>, ArchiveError> {

@@ -8,6 +8,7 @@ use tidewatch_archive::{Digest, Packed};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId, Reason, Span};
 use tidewatch_parse::document::Parsed;
+use tidewatch_store::Capture;
 
 /// Something to request or look up.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ pub struct Held {
     pub last_modified: Option<String>,
     /// Digest of its payload.
     pub digest: Digest,
-    /// When it was fetched, in microseconds of Unix time.
+    /// The date of its record in the archive, in microseconds of Unix time.
     pub unix_micros: i64,
 }
 
@@ -143,10 +144,10 @@ pub struct Content {
     pub last_modified: Option<String>,
     /// The same in microseconds of Unix time.
     pub last_modified_micros: Option<i64>,
-    /// Media type in lower case, without parameters; empty if not stated.
-    pub media_type: String,
     /// Digest of the payload.
     pub digest: Digest,
+    /// The response as the archive holds it.
+    pub capture: Capture,
     /// Equal if a reader would see no change.
     pub identity: u64,
     /// The smallest fragment hashes.

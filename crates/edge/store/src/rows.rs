@@ -61,6 +61,21 @@ pub struct CopyRow {
     pub changes: u32,
     /// Where the response with this content lies.
     pub place: Place,
+    /// That response; `None` in rows of versions that did not keep this. Must stay the last field.
+    pub capture: Option<Capture>,
+}
+
+/// A response in the archive.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// When it was requested, in microseconds of Unix time; the date of its record.
+    pub unix_micros: i64,
+    /// Its media type in lower case, without parameters.
+    pub media_type: String,
+    /// Bytes of its decoded body.
+    pub body_bytes: u64,
+    /// The title of the page or feed; empty without one.
+    pub title: String,
 }
 
 /// What a host's robots.txt said.

@@ -28,6 +28,9 @@ const JOURNAL_BYTES: u64 = 64 << 20;
 /// Bytes of a table in memory and in the journal before they are flushed.
 const MEMTABLE_BYTES: u64 = 8 << 20;
 
+/// The table of copies.
+const COPIES: &str = "copies";
+
 type Row<K, V> = Result<(K, V), StoreError>;
 
 impl Tables {
@@ -56,7 +59,7 @@ impl Tables {
         let table = |name| db.keyspace(name, options);
         Ok(Tables {
             pages: table("pages")?,
-            copies: table("copies")?,
+            copies: table(COPIES)?,
             twins: table("twins")?,
             hosts: table("hosts")?,
             tape: table("tape")?,
@@ -112,7 +115,7 @@ impl Tables {
 
     /// The newest copy of a page.
     pub fn copy(&self, page: PageId) -> Result<Option<CopyRow>, StoreError> {
-        get(&self.copies, "copies", page.0)
+        get(&self.copies, COPIES, page.0)
     }
 
     /// A host.
@@ -150,7 +153,7 @@ impl Tables {
     /// Copies from a page on, in the order of their pages.
     pub fn copies_from(&self, from: PageId) -> impl Iterator<Item = Row<PageId, CopyRow>> {
         let rows = self.copies.range(from.0.to_be_bytes()..);
-        rows.map(|row| read_row(row, "copies", PageId))
+        rows.map(|row| read_row(row, COPIES, PageId))
     }
 
     /// All hosts, in order.
@@ -242,5 +245,24 @@ fn decode<T: DeserializeOwned>(
     table: &'static str,
     key: u64,
 ) -> Result<T, StoreError> {
-    postcard::from_bytes(bytes).map_err(|_| StoreError::Damaged { table, key })
+    let damaged = |_| StoreError::Damaged { table, key };
+    match postcard::from_bytes(bytes) {
+        // A row from before copies had a capture: it ends where the byte of `None` would be.
+        Err(_) if table == COPIES => postcard::from_bytes(&[bytes, &[0]].concat()).map_err(damaged),
+        read => read.map_err(damaged),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_earlier_versions_are_read() {
+        let copy = CopyRow { status: 200, etag: Some("\"1\"".into()), ..CopyRow::default() };
+        let bytes = encode(&copy);
+        let earlier = &bytes[..bytes.len() - 1];
+        assert_eq!(decode::<CopyRow>(earlier, COPIES, 0).unwrap(), copy);
+        assert!(decode::<CopyRow>(&earlier[..earlier.len() - 3], COPIES, 0).is_err());
+    }
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_partition::{CrawlError, Partition, Partitions, Replayed, Status, owner};
 use tidewatch_search::clicks::{Desk, Imported, Log, import};
-use tidewatch_store::{Memory, Store};
 
 use crate::{ServiceError, now_micros, now_s};
 
@@ -59,12 +58,6 @@ pub fn replay(dir: &Path) -> Result<Replayed, ServiceError> {
         all.decisions += part.decisions;
     }
     Ok(all)
-}
-
-/// The tables of a crawl that is not running, for reading.
-pub fn open_store(dir: &Path) -> Result<Store, ServiceError> {
-    ensure_one(dir, "export")?;
-    Ok(Store::read(dir, Memory::default()).map_err(CrawlError::from)?)
 }
 
 /// The figures that a crawl, running or not, wrote last.

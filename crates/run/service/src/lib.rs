@@ -37,6 +37,7 @@
 mod clicks;
 mod config;
 mod error;
+mod export;
 mod files;
 mod handle;
 mod partitioned;
@@ -60,9 +61,8 @@ use tokio::runtime::{self, Runtime};
 use self::clicks::ClickReader;
 pub use self::config::{Listen, ServiceConfig};
 pub use self::error::ServiceError;
-pub use self::files::{
-    count_partitions, import_clicks, look, look_at_owner, open_store, read_status, replay,
-};
+pub use self::export::{Export, ExportedPage, ExportedVisit};
+pub use self::files::{count_partitions, import_clicks, look, look_at_owner, read_status, replay};
 pub use self::handle::Handle;
 pub use self::partitioned::PartitionedCrawl;
 use self::search::Search;

@@ -8,21 +8,22 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tidewatch_archive::{
-    Archive, Exchange, Location, Packed, Records, Revisit, check, digest, read_at,
+    Archive, Exchange, Location, Packed, Record, Records, Revisit, base32, check, digest, read_at,
 };
+use tidewatch_core::url::CanonicalUrl;
 use tidewatch_testing::suites::files;
 
 const MORNING: i64 = 1_794_821_400_000_000;
 
-fn exchange<'a>(url: &'a str, surt: &'a str, body: &'a [u8]) -> Exchange<'a> {
+fn exchange<'a>(url: &'a str, body: &'a [u8]) -> Exchange<'a> {
     Exchange {
         url,
-        surt,
         unix_micros: MORNING,
         address: Some("192.0.2.1".parse().unwrap()),
         request_head: b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
         response_head: b"HTTP/1.1 200 Fine\r\nContent-Type: text/html; charset=utf-8\r\n\
             Content-Encoding: gzip\r\nContent-Length: 7\r\n\r\n",
+        is_h2: false,
         body,
         digest: digest(body),
         media_type: "text/html",
@@ -34,7 +35,7 @@ fn exchange<'a>(url: &'a str, surt: &'a str, body: &'a [u8]) -> Exchange<'a> {
 }
 
 fn packed(body: &[u8]) -> Packed {
-    Packed::new(&exchange("https://a.example/", "https://(example,a,)/", body), 6)
+    Packed::new(&exchange("https://a.example/", body), 6)
 }
 
 fn write(archive: &mut Archive, packed: &Packed) -> Location {
@@ -73,7 +74,7 @@ fn the_index_points_at_the_record() {
     let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
     let place = write(&mut archive, &packed(b"<p>one"));
     let index = fs::read_to_string(dir.path().join("tidewatch-00001.cdxj")).unwrap();
-    let json = index.strip_prefix("https://(example,a,)/ 20261116093000 ").unwrap();
+    let json = index.strip_prefix("example,a)/ 20261116093000 ").unwrap();
     assert!(json.contains(&format!("\"offset\":\"{}\"", place.offset)), "{json}");
     assert!(json.contains(&format!("\"length\":\"{}\"", place.bytes)), "{json}");
     assert!(
@@ -88,17 +89,101 @@ fn a_body_seen_before_is_named_and_not_written_again() {
     let url = "https://a.example/";
     let earlier =
         Revisit { unix_micros: MORNING, url, digest: digest(&body), is_not_modified: false };
-    let again =
-        Exchange { revisit: Some(earlier), ..exchange(url, "https://(example,a,)/", &body) };
+    let again = Exchange { revisit: Some(earlier), ..exchange(url, &body) };
     let dir = tempfile::tempdir().unwrap();
     let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
     let place = write(&mut archive, &Packed::new(&again, 6));
     let record = read_at(&archive.path(1), place.offset).unwrap();
     assert_eq!(record.kind(), "revisit");
     assert!(record.message().1.is_empty());
+    // Replay joins this head with the earlier body, so a length of 0 would show nothing.
+    assert_eq!(record.http_header("content-length").as_deref(), Some("100000"));
     assert_eq!(record.field("WARC-Refers-To-Target-URI"), Some(url));
+    assert_eq!(record.field("WARC-Refers-To-Date"), Some("2026-11-16T09:30:00.000000Z"));
     assert!(record.field("WARC-Profile").unwrap().ends_with("identical-payload-digest"));
     assert!(check(&only_file(dir.path())).unwrap().is_good());
+}
+
+/// Replay tools show a revisit's own head where it has one, and a browser shows nothing for a 304.
+#[test]
+fn a_304_leaves_replay_to_the_earlier_response() {
+    let url = "https://a.example/";
+    let page = digest(b"<p>one");
+    let earlier = Revisit { unix_micros: MORNING, url, digest: page, is_not_modified: true };
+    let confirmed = Exchange {
+        response_head: b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n",
+        status: 304,
+        revisit: Some(earlier),
+        ..exchange(url, b"")
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
+    let place = write(&mut archive, &Packed::new(&confirmed, 6));
+    archive.finish().unwrap();
+    let file = fs::read(only_file(dir.path())).unwrap();
+    let records: Vec<Record> = Records::new(&file[..]).map(Result::unwrap).collect();
+    let revisit = records.iter().find(|record| record.offset == place.offset).unwrap();
+    assert_eq!((revisit.kind(), revisit.block.len()), ("revisit", 0));
+    assert!(revisit.field("WARC-Profile").unwrap().ends_with("server-not-modified"));
+    assert_eq!(revisit.field("WARC-Refers-To-Target-URI"), Some(url));
+    let payload = format!("sha1:{}", base32(&page));
+    assert_eq!(revisit.field("WARC-Payload-Digest"), Some(payload.as_str()));
+    // What the server said is kept beside it.
+    let is_head = |record: &&Record| record.kind() == "metadata" && record.is_http();
+    let head = records.iter().find(is_head).expect("the head of the 304 is kept");
+    assert_eq!((head.http_status(), head.http_header("etag")), (Some(304), Some("\"1\"".into())));
+    assert_eq!(head.field("WARC-Concurrent-To"), revisit.field("WARC-Record-ID"));
+    assert!(check(&only_file(dir.path())).unwrap().is_good());
+    let path = dir.path().join("tidewatch-00001.cdxj");
+    let index = fs::read_to_string(&path).unwrap();
+    for part in ["\"mime\":\"warc/revisit\"", "\"status\":\"304\"", &payload] {
+        assert!(index.contains(part), "{part} in {index}");
+    }
+    drop(archive);
+    fs::remove_file(&path).unwrap();
+    Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), index, "the same from the records alone");
+}
+
+#[test]
+fn an_http2_response_says_so() {
+    let url = "https://a.example/";
+    let exchange = Exchange { is_h2: true, ..exchange(url, b"<p>one") };
+    let dir = tempfile::tempdir().unwrap();
+    let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
+    write(&mut archive, &Packed::new(&exchange, 6));
+    let file = fs::read(only_file(dir.path())).unwrap();
+    for record in Records::new(&file[..]).map(Result::unwrap) {
+        let is_message = matches!(record.kind(), "response" | "request");
+        assert_eq!(record.field("WARC-Protocol"), is_message.then_some("h2"), "{}", record.kind());
+    }
+}
+
+/// The keys that pywb looks up, as the PyPI package `surt` 0.3.1 gives them.
+#[test]
+fn index_keys_are_those_that_replay_tools_look_up() {
+    let cases = [
+        ("http://www.example.com/", "com,example)/"),
+        ("http://www2.example.com/A/B.html", "com,example)/a/b.html"),
+        ("https://wwwa.example.com/dir/", "com,example,wwwa)/dir"),
+        ("http://example.com:8080/x", "com,example:8080)/x"),
+        ("http://127.0.0.1:8080/x", "1,0,0,127:8080)/x"),
+        ("http://[2001:db8::1]/x", "2001:db8::1)/x"),
+        ("http://example.com/x?b=2&a=1&a", "com,example)/x?a&a=1&b=2"),
+        ("http://example.com/x?Q=%C3%9C%20y", "com,example)/x?q=%c3%9c%20y"),
+        ("http://example.com/a//b/%7Euser/", "com,example)/a/b/~user"),
+        ("http://example.com/50%25?x=%23", "com,example)/50%25?x=%23"),
+        ("http://example.com/a%252Fb", "com,example)/a/b"),
+        ("http://b\u{fc}cher.example/", "example,xn--bcher-kva)/"),
+    ];
+    for (url, key) in cases {
+        let url = CanonicalUrl::parse(url).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let mut archive = Archive::open(dir.path(), 1 << 30, MORNING, None).unwrap().0;
+        write(&mut archive, &Packed::new(&exchange(url.as_str(), b"x"), 1));
+        let index = fs::read_to_string(dir.path().join("tidewatch-00001.cdxj")).unwrap();
+        assert_eq!(index.split(' ').next(), Some(key), "{}", url.as_str());
+    }
 }
 
 #[test]

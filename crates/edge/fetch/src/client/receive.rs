@@ -34,6 +34,7 @@ impl Fetcher {
         let response = hop.response.insert(Response {
             status: parts.status.as_u16(),
             head,
+            is_h2: parts.version == hyper::Version::HTTP_2,
             headers: parts.headers,
             body: Vec::new(),
             wire_bytes: 0,

@@ -73,7 +73,7 @@ impl Partition {
         is_held: bool,
     ) -> Result<Option<DropReason>, CrawlError> {
         let is_list = row.is_source || !content.list.is_empty();
-        if row.depth > 0 && !is_list && !self.scope.wants_media(&content.media_type) {
+        if row.depth > 0 && !is_list && !self.scope.wants_media(&content.capture.media_type) {
             return Ok(Some(DropReason::FileType));
         }
         // A host may return its front page for every page that it does not have.

@@ -251,6 +251,13 @@ impl Partition {
         self.tally.held += u64::from(old.is_none());
         self.tally.revisits += u64::from(changed.is_some());
         self.tally.changes += u64::from(changed == Some(true));
+        // A body that is in the archive is not archived twice.
+        let kept = old
+            .as_ref()
+            .filter(|old| old.digest == content.digest && self.shelf.has(old.place))
+            .map(|old| (old.place, old.capture.clone()));
+        let (place, capture) =
+            kept.unwrap_or_else(|| (place.unwrap_or_default(), Some(content.capture)));
         let row = CopyRow {
             at: now,
             changed_at: old
@@ -266,11 +273,8 @@ impl Partition {
             links: links.iter().map(|link| link.page).collect(),
             visits: old.as_ref().map_or(0, |old| old.visits) + 1,
             changes: old.as_ref().map_or(0, |old| old.changes) + u32::from(changed == Some(true)),
-            // A body that is in the archive is not archived twice.
-            place: match &old {
-                Some(old) if old.digest == content.digest && self.shelf.has(old.place) => old.place,
-                _ => place.unwrap_or_default(),
-            },
+            place,
+            capture,
         };
         self.pages.put_copy(page, row);
         let last_modified = content.last_modified_micros.map(|micros| self.time(micros));

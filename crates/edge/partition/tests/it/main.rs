@@ -1,6 +1,7 @@
 //! Crawls without a network: a small web that answers jobs on its own clock.
 #![allow(clippy::unwrap_used)]
 
+mod archived;
 mod cuts;
 mod disk;
 mod hygiene;
@@ -56,7 +57,7 @@ fn content(host: u32, page: u32, now: Time) -> Content {
 fn pack(url: &CanonicalUrl, body: &[u8]) -> Packed {
     let exchange = Exchange {
         url: url.as_str(),
-        surt: &url.surt(),
+        is_h2: false,
         unix_micros: START,
         address: None,
         request_head: b"GET / HTTP/1.1",

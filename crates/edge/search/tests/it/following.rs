@@ -49,7 +49,7 @@ impl Crawl {
         };
         let exchange = Exchange {
             url: url.as_str(),
-            surt: &url.surt(),
+            is_h2: false,
             unix_micros: EPOCH,
             address: None,
             request_head: b"GET / HTTP/1.1\r\n\r\n",

@@ -1,14 +1,12 @@
 //! `tidewatch export`: what a crawl knows, as tables that other tools read.
 
 mod sheet;
-mod trace;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use tidewatch_core::{HostId, PageId, Time};
-use tidewatch_frontier::tape::{Came, Input};
-use tidewatch_store::{PageRow, Store};
+use anyhow::{Result, bail};
+use tidewatch_core::Time;
+use tidewatch_service::{Export, ExportedPage};
 use tidewatch_trace::Format;
 
 use self::sheet::{Cell, Kind, Sheet};
@@ -46,36 +44,12 @@ enum What {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let store = tidewatch_service::open_store(&args.dir)?;
+    let export = Export::open(&args.dir)?;
     match args.what {
-        What::Pages => pages(&store, &args.output),
-        What::Links => links(&store, &args.output),
-        What::Observations => observations(&store, &args.output),
-        What::Trace => {
-            let trace = trace::build(&store)?;
-            Ok(tidewatch_trace::write(&args.output, &trace, args.format)?)
-        }
-    }
-}
-
-/// The addresses of all pages, read in order.
-struct Addresses {
-    origins: Vec<String>,
-}
-
-impl Addresses {
-    fn of(store: &Store) -> Result<Self> {
-        let origins = store.tables()?.hosts().map(|row| Ok(row?.1.origin));
-        Ok(Addresses { origins: origins.collect::<Result<_>>()? })
-    }
-
-    fn origin(&self, host: HostId) -> Result<&str> {
-        let origin = self.origins.get(host.index());
-        origin.map(String::as_str).context("a page names a host that is not there")
-    }
-
-    fn url(&self, row: &PageRow) -> Result<String> {
-        Ok(format!("{}{}", self.origin(row.host)?, row.path))
+        What::Pages => pages(&export, &args.output),
+        What::Links => links(&export, &args.output),
+        What::Observations => observations(&export, &args.output),
+        What::Trace => Ok(tidewatch_trace::write(&args.output, &export.trace()?, args.format)?),
     }
 }
 
@@ -87,66 +61,78 @@ fn sheet(path: &Path, columns: &[(&'static str, Kind)]) -> Result<Sheet> {
     }
 }
 
-fn pages(store: &Store, path: &Path) -> Result<()> {
-    let addresses = Addresses::of(store)?;
-    let mut sheet = sheet(
-        path,
-        &[
-            ("page", Kind::Whole),
-            ("url", Kind::Text),
-            ("host", Kind::Text),
-            ("depth", Kind::Whole),
-            ("via", Kind::Whole),
-            ("is_source", Kind::Whole),
-            ("status", Kind::Whole),
-            ("fetched_at", Kind::Number),
-            ("changed_at", Kind::Number),
-            ("visits", Kind::Whole),
-            ("changes", Kind::Whole),
-            ("etag", Kind::Text),
-            ("last_modified", Kind::Text),
-            ("archive_file", Kind::Whole),
-            ("archive_offset", Kind::Whole),
-        ],
-    )?;
-    for row in store.tables()?.pages_from(PageId(0)) {
-        let (page, row) = row?;
-        let copy = store.tables()?.copy(page)?;
-        let copy = copy.as_ref();
-        sheet.row(&[
-            Cell::from(u64::from(page.0)),
-            Cell::Text(addresses.url(&row)?),
-            Cell::Text(addresses.origin(row.host)?.to_owned()),
-            Cell::from(u64::from(row.depth)),
-            Cell::Whole(row.via.map(|via| u64::from(via.0))),
-            Cell::from(u64::from(row.is_source)),
-            Cell::Whole(copy.map(|copy| u64::from(copy.status))),
-            Cell::Number(copy.map(|copy| copy.at.seconds())),
-            Cell::Number(copy.map(|copy| copy.changed_at.seconds())),
-            Cell::Whole(copy.map(|copy| u64::from(copy.visits))),
-            Cell::Whole(copy.map(|copy| u64::from(copy.changes))),
-            Cell::Text(copy.and_then(|copy| copy.etag.clone()).unwrap_or_default()),
-            Cell::Text(copy.and_then(|copy| copy.last_modified.clone()).unwrap_or_default()),
-            Cell::Whole(copy.map(|copy| u64::from(copy.place.file))),
-            Cell::Whole(copy.map(|copy| copy.place.offset)),
-        ])?;
+const PAGE_COLUMNS: [(&str, Kind); 20] = [
+    ("page", Kind::Whole),
+    ("url", Kind::Text),
+    ("host", Kind::Text),
+    ("depth", Kind::Whole),
+    ("via", Kind::Whole),
+    ("is_source", Kind::Whole),
+    ("status", Kind::Whole),
+    ("fetched_at", Kind::Number),
+    ("changed_at", Kind::Number),
+    ("visits", Kind::Whole),
+    ("changes", Kind::Whole),
+    ("etag", Kind::Text),
+    ("last_modified", Kind::Text),
+    ("archive_file", Kind::Whole),
+    ("archive_offset", Kind::Whole),
+    ("archive_bytes", Kind::Whole),
+    ("warc", Kind::Text),
+    ("media_type", Kind::Text),
+    ("body_bytes", Kind::Whole),
+    ("title", Kind::Text),
+];
+
+fn pages(export: &Export, path: &Path) -> Result<()> {
+    let mut sheet = sheet(path, &PAGE_COLUMNS)?;
+    for page in export.pages()? {
+        sheet.row(&page_cells(page?))?;
     }
     sheet.finish()
 }
 
-fn links(store: &Store, path: &Path) -> Result<()> {
+fn page_cells(exported: ExportedPage) -> [Cell; PAGE_COLUMNS.len()] {
+    let ExportedPage { page, url, origin, row, copy, archive } = exported;
+    let copy = copy.as_ref();
+    let place = copy.map(|copy| copy.place);
+    let capture = copy.and_then(|copy| copy.capture.as_ref());
+    let text = |text: Option<&String>| Cell::Text(text.cloned().unwrap_or_default());
+    [
+        Cell::from(u64::from(page.0)),
+        Cell::Text(url),
+        Cell::Text(origin),
+        Cell::from(u64::from(row.depth)),
+        Cell::Whole(row.via.map(|via| u64::from(via.0))),
+        Cell::from(u64::from(row.is_source)),
+        Cell::Whole(copy.map(|copy| u64::from(copy.status))),
+        Cell::Number(copy.map(|copy| copy.at.seconds())),
+        Cell::Number(copy.map(|copy| copy.changed_at.seconds())),
+        Cell::Whole(copy.map(|copy| u64::from(copy.visits))),
+        Cell::Whole(copy.map(|copy| u64::from(copy.changes))),
+        text(copy.and_then(|copy| copy.etag.as_ref())),
+        text(copy.and_then(|copy| copy.last_modified.as_ref())),
+        Cell::Whole(place.map(|place| u64::from(place.file))),
+        Cell::Whole(place.map(|place| place.offset)),
+        Cell::Whole(place.map(|place| u64::from(place.bytes))),
+        text(archive.as_ref()),
+        text(capture.map(|capture| &capture.media_type)),
+        Cell::Whole(capture.map(|capture| capture.body_bytes)),
+        text(capture.map(|capture| &capture.title)),
+    ]
+}
+
+fn links(export: &Export, path: &Path) -> Result<()> {
     let mut sheet = sheet(path, &[("source", Kind::Whole), ("page", Kind::Whole)])?;
-    for row in store.tables()?.copies() {
-        let (source, copy) = row?;
-        for page in copy.links {
-            sheet.row(&[Cell::from(u64::from(source.0)), Cell::from(u64::from(page.0))])?;
-        }
+    for link in export.links()? {
+        let (source, page) = link?;
+        sheet.row(&[Cell::from(u64::from(source.0)), Cell::from(u64::from(page.0))])?;
     }
     sheet.finish()
 }
 
 /// In the form that `tidewatch estimate` reads, first visits included.
-fn observations(store: &Store, path: &Path) -> Result<()> {
+fn observations(export: &Export, path: &Path) -> Result<()> {
     let mut sheet = sheet(
         path,
         &[
@@ -157,22 +143,14 @@ fn observations(store: &Store, path: &Path) -> Result<()> {
             ("outcome", Kind::Text),
         ],
     )?;
-    for input in store.tape(0)? {
-        let Input::Fetched(fetched) = input? else { continue };
-        let (changed, last_modified, outcome) = match fetched.outcome {
-            Came::Content { changed, last_modified, .. } => {
-                let outcome = if changed.is_none() { "first" } else { "again" };
-                (changed, last_modified.map(Time::seconds), outcome)
-            }
-            Came::Gone => (None, None, "gone"),
-            Came::Failed(_) => (None, None, "failed"),
-        };
+    for visit in export.visits()? {
+        let visit = visit?;
         sheet.row(&[
-            Cell::from(u64::from(fetched.page.0)),
-            Cell::Number(Some(fetched.at.seconds())),
-            Cell::Whole(changed.map(u64::from)),
-            Cell::Number(last_modified),
-            Cell::Text(outcome.to_owned()),
+            Cell::from(u64::from(visit.page.0)),
+            Cell::Number(Some(visit.at.seconds())),
+            Cell::Whole(visit.changed.map(u64::from)),
+            Cell::Number(visit.last_modified.map(Time::seconds)),
+            Cell::Text(visit.outcome.to_owned()),
         ])?;
     }
     sheet.finish()

@@ -5,6 +5,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use tidewatch_archive::read_at;
+use tidewatch_core::calendar::from_rfc3339;
+
 use crate::living::Living;
 use crate::tool::{Folder, rows};
 
@@ -57,6 +60,18 @@ fn exports(folder: &Folder) {
     let pages = rows(&folder.read("pages.csv"));
     assert!(pages.len() >= 8 * 12, "{} pages", pages.len());
     assert!(pages.iter().filter(|row| row[6] == "200").count() >= 8 * 12);
+    let text = folder.read("pages.csv");
+    let columns: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let column = |name| columns.iter().position(|column| *column == name).unwrap();
+    let held = pages.iter().find(|row| !row[column("title")].is_empty()).expect("a title");
+    let cell = |name| &held[column(name)];
+    assert_eq!(cell("media_type"), "text/html");
+    let warc = folder.path().join("crawl").join(cell("warc"));
+    let record = read_at(&warc, cell("archive_offset").parse().unwrap()).unwrap();
+    assert_eq!(record.field("WARC-Target-URI"), Some(cell("url").as_str()));
+    assert_eq!(record.message().1.len().to_string(), *cell("body_bytes"));
+    let index = folder.read("crawl/archive/tidewatch-00001.cdxj");
+    assert!(index.lines().is_sorted(), "replay tools search the index by bisection");
     folder.run("export links --dir crawl -o links.parquet").ok();
     assert!(std::fs::read(folder.path().join("links.parquet")).unwrap().starts_with(b"PAR1"));
     folder.run("export observations --dir crawl -o visits.csv").ok();
@@ -69,6 +84,33 @@ fn exports(folder: &Folder) {
     assert!(wrong.code == 1 && wrong.err.contains(".csv or .parquet"), "{}", wrong.err);
     let none = folder.run("export pages --dir nothing -o pages.csv");
     assert!(none.code == 1 && none.err.contains("holds no crawl"), "{}", none.err);
+}
+
+#[test]
+fn an_exported_trace_adds_up_what_happened_at_once_and_names_its_start() {
+    let living = Living::serve(1, 4);
+    let folder = &living.folder;
+    folder.run(&format!("{CRAWL} --for 2s")).ok();
+    folder.run("export pages --dir crawl -o pages.csv").ok();
+    let page = &rows(&folder.read("pages.csv"))[0][1];
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    // Two of one second, and one from before the crawl.
+    let log = format!(
+        "url,at,kind,count\n{page},{now},click,2\n{page},{now},click,3\n{page},{},view,1\n",
+        now - 3600
+    );
+    folder.put("log.csv", log.as_bytes());
+    folder.run("clicks import log.csv --dir crawl").ok();
+    folder.run(&format!("{CRAWL} --for 3s --listen 127.0.0.1:0")).ok();
+    folder.run("export trace --dir crawl -o trace").ok();
+    let clicks = rows(&folder.read("trace/clicks.csv"));
+    assert_eq!((clicks.len(), clicks[0][2].as_str()), (1, "5"), "{clicks:?}");
+    assert_eq!(rows(&folder.read("trace/views.csv")).len(), 1);
+    let start = folder.read("trace/trace.toml");
+    let start = start.lines().find_map(|line| line.strip_prefix("start = ")).expect("a start");
+    let start = from_rfc3339(start.trim_matches('"')).unwrap() / 1_000_000;
+    let now = now.cast_signed();
+    assert!((now - 60..=now).contains(&start), "{start}, {now}");
 }
 
 #[test]

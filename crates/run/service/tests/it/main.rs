@@ -210,7 +210,7 @@ fn several_partitions_crawl_together_and_refuse_what_they_cannot_do() {
         Service::open(&config(dir.path(), &web)).err(),
         Service::open_to_read(&ServiceConfig::new(dir.path())).err(),
         tidewatch_service::look(dir.path(), "what-if").err(),
-        tidewatch_service::open_store(dir.path()).err(),
+        tidewatch_service::Export::open(dir.path()).err(),
     ];
     for error in refused {
         assert!(matches!(error, Some(ServiceError::Several { .. })), "{error:?}");

@@ -1,35 +1,37 @@
 //! A crawl's history as a trace: the web as far as the crawl saw it.
 //!
-//! A page is born when it was first known and dies when it was found gone; a
-//! link appears when a copy first shows it and disappears with the first copy
-//! that does not; a page changes when a visit saw that it had. So everything is
-//! as late as the visit that told it, and what no visit saw is not there.
+//! A page is born when the crawl first knew it and dies when a visit found it gone; a link appears
+//! with the first copy that shows it and disappears with the first copy that does not; a page
+//! changes when a visit saw a change. So every event is as late as the visit that told it, and
+//! events that no visit saw are missing. Clicks and views of a page at the same time are one row.
 
-use anyhow::Result;
 use rustc_hash::FxHashMap;
-use tidewatch_core::{InterestKind, PageId, Time};
+use tidewatch_core::calendar::rfc3339;
+use tidewatch_core::{Interest, InterestKind, PageId, Time};
 use tidewatch_frontier::tape::{Came, Input};
-use tidewatch_store::Store;
 use tidewatch_trace::{Change, Count, Host, Link, Page, Trace};
 
-use super::Addresses;
+use super::{Export, of_store};
+use crate::ServiceError;
 
 /// Plays the tape into a trace.
-pub(super) fn build(store: &Store) -> Result<Trace> {
-    let addresses = Addresses::of(store)?;
-    let mut rows = store.tables()?.pages_from(PageId(0));
+pub(super) fn build(export: &Export) -> Result<Trace, ServiceError> {
+    let tables = of_store(export.store.tables())?;
+    let mut rows = tables.pages_from(PageId(0));
     let mut web = Seen::default();
-    for input in store.tape(0)? {
-        let input = input?;
+    let epoch = of_store(tables.meta("epoch"))?.and_then(|epoch| epoch.try_into().ok());
+    web.trace.start = epoch.map(|epoch| rfc3339(i64::from_le_bytes(epoch)));
+    for input in of_store(export.store.tape(0))? {
+        let input = of_store(input)?;
         web.end = web.end.max(input.at().unwrap_or(web.end));
         match input {
             Input::Page { at, via, is_source, weight, .. } => {
                 let Some(row) = rows.next() else { continue };
-                let (page, row) = row?;
-                let host = web.host(addresses.origin(row.host)?);
+                let (page, row) = of_store(row)?;
+                let host = web.host(export.origin(row.host)?);
                 web.trace.pages.push(Page {
                     id: u64::from(page.0),
-                    url: addresses.url(&row)?.into(),
+                    url: export.url(&row)?.into(),
                     host,
                     born: at,
                     died: None,
@@ -39,16 +41,7 @@ pub(super) fn build(store: &Store) -> Result<Trace> {
                 });
             }
             Input::Fetched(fetched) => web.fetched(fetched.page, fetched.at, fetched.outcome),
-            Input::Log(log) => {
-                for row in log {
-                    let (page, at, count) = (row.page.0, row.at, row.count);
-                    let table = match row.kind {
-                        InterestKind::Click => &mut web.trace.clicks,
-                        InterestKind::View => &mut web.trace.views,
-                    };
-                    table.get_or_insert_default().push(Count { page, at, count });
-                }
-            }
+            Input::Log(log) => log.iter().for_each(|row| web.interest(row)),
             _ => {}
         }
     }
@@ -75,6 +68,16 @@ impl Seen {
         host
     }
 
+    fn interest(&mut self, row: &Interest) {
+        // A page may have been shown elsewhere before the crawl knew it.
+        let at = row.at.max(self.trace.pages[row.page.index()].born);
+        let table = match row.kind {
+            InterestKind::Click => &mut self.trace.clicks,
+            InterestKind::View => &mut self.trace.views,
+        };
+        table.get_or_insert_default().push(Count { page: row.page.0, at, count: row.count });
+    }
+
     fn fetched(&mut self, page: PageId, at: Time, came: Came) {
         match came {
             Came::Gone => {
@@ -83,7 +86,7 @@ impl Seen {
             }
             Came::Failed(_) => {}
             Came::Content { changed, links, .. } => {
-                // It was gone for a while, which a trace cannot say.
+                // The page was gone for a while, which a trace cannot say.
                 self.trace.pages[page.index()].died = None;
                 if changed == Some(true) {
                     let changes = self.trace.changes.get_or_insert_default();
@@ -106,7 +109,7 @@ impl Seen {
     }
 
     fn link(&mut self, source: u32, page: u32, appears: Time, disappears: Option<Time>) {
-        // A link of no duration, or to a page that became known later than it, says nothing.
+        // A link appears no earlier than its target is born; one of no duration is left out.
         let appears = appears.max(self.trace.pages[page as usize].born);
         if disappears.is_none_or(|end| end > appears) {
             self.trace.links.push(Link { source, page, appears, disappears });
@@ -123,10 +126,26 @@ impl Seen {
         self.trace.duration = self.end.since(Time::ZERO);
         self.trace.note = Some("A crawl as it saw the web; times are those of its visits.".into());
         for page in &mut self.trace.pages {
-            // Found gone at the very moment that it became known: never there.
+            // A page found gone as soon as it was known was never there.
             page.died = page.died.filter(|&died| died > page.born);
         }
         self.trace.arrange();
+        let counts = [&mut self.trace.clicks, &mut self.trace.views].into_iter().flatten();
+        counts.for_each(merge);
+        if let Some(changes) = &mut self.trace.changes {
+            changes.dedup();
+        }
         self.trace
     }
+}
+
+/// Adds up rows of a page at the same time, which are neighbours.
+fn merge(rows: &mut Vec<Count>) {
+    rows.dedup_by(|row, first| {
+        let is_same = (row.page, row.at) == (first.page, first.at);
+        if is_same {
+            first.count += row.count;
+        }
+        is_same
+    });
 }
