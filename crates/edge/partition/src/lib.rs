@@ -30,5 +30,7 @@ pub use partition::{
 pub use partitions::Partitions;
 pub use run::{Clock, Ended, Stop, Watch, run};
 pub use scope::{Reach, Scope, ScopeRules};
+pub use shelf::check_archive;
+pub use snapshot::check_snapshot;
 pub use tally::Tally;
 pub use taped::Replayed;

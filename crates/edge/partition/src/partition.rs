@@ -62,7 +62,7 @@ use crate::work::{Held, Job};
 use crate::{BadConfig, Config};
 
 /// Name under which the store keeps how far the archive is synced.
-const ARCHIVED: &str = "archived";
+pub(crate) const ARCHIVED: &str = "archived";
 /// Name under which the store keeps the hosts of the seeds, one a line.
 const SEEDS: &str = "seeds";
 /// Name under which the store keeps the scope, as TOML.

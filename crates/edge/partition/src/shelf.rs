@@ -8,7 +8,10 @@
 use std::path::Path;
 
 use tidewatch_archive::{Archive, ArchiveError, Findings, Location, Packed};
-use tidewatch_store::Place;
+use tidewatch_store::{Place, Store};
+
+use crate::CrawlError;
+use crate::partition::ARCHIVED;
 
 /// The archive; none if the crawl is open for reading.
 pub(crate) struct Shelf {
@@ -76,6 +79,13 @@ impl Shelf {
         let (file, length) = archive.end();
         Ok(Some([&file.to_le_bytes()[..], &length.to_le_bytes()].concat()))
     }
+}
+
+/// Reads the whole archive of a crawl that is not running and checks every file. Changes nothing.
+pub fn check_archive(store: &Store) -> Result<Findings, CrawlError> {
+    let synced = store.tables()?.meta(ARCHIVED)?;
+    let dir = store.dir().join("archive");
+    Ok(tidewatch_archive::check_archive(&dir, synced.as_deref().and_then(mark))?)
 }
 
 /// The file and length up to which the archive is synced.

@@ -61,20 +61,32 @@ pub(crate) fn write(
 
 /// The snapshot of a directory, if there is a valid one from before `next_batch`.
 pub(crate) fn read(dir: &Path, policy: Box<dyn Policy>, next_batch: u64) -> Option<Snapshot> {
-    let mut file = File::open(dir.join(NAME)).ok()?;
-    let mut head = [0; HEAD];
-    file.read_exact(&mut head).ok()?;
-    let number = |at: usize| head[at..at + 8].try_into().ok().map(u64::from_le_bytes);
-    let (sum, batch, last) = (number(8)?, number(16)?, number(24)?);
     // Read twice: the checksum is verified before anything is decoded.
-    let is_good = head[..8] == *MAGIC && sum == checksum(&head[16..], &sum_of(&mut file).ok()?);
-    if !is_good || batch > next_batch {
+    let (mut file, batch, last) = verified(&dir.join(NAME))?;
+    if batch > next_batch {
         return None;
     }
     file.seek(SeekFrom::Start(HEAD as u64)).ok()?;
     let mut from = BufReader::with_capacity(BUFFER, file);
     let frontier = Frontier::load(policy, &mut from)?;
     Some(Snapshot { frontier, batch, last: Time::from_micros(last) })
+}
+
+/// Whether the snapshot in a crawl's directory is whole; `None` if there is none.
+pub fn check_snapshot(dir: &Path) -> Option<bool> {
+    let path = dir.join(NAME);
+    path.exists().then(|| verified(&path).is_some())
+}
+
+/// A snapshot's file with its batch and time, if it matches its checksum.
+fn verified(path: &Path) -> Option<(File, u64, u64)> {
+    let mut file = File::open(path).ok()?;
+    let mut head = [0; HEAD];
+    file.read_exact(&mut head).ok()?;
+    let number = |at: usize| head[at..at + 8].try_into().ok().map(u64::from_le_bytes);
+    let (sum, batch, last) = (number(8)?, number(16)?, number(24)?);
+    let is_good = head[..8] == *MAGIC && sum == checksum(&head[16..], &sum_of(&mut file).ok()?);
+    is_good.then_some((file, batch, last))
 }
 
 /// Checksum of head and state.

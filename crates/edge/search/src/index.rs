@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tantivy::index::{SegmentComponent, SegmentMeta};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::schema::Schema;
 use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
@@ -40,7 +41,8 @@ impl Index {
     /// be rebuilt from store and archive.
     pub fn open(path: &Path) -> Result<Index, SearchError> {
         let (schema, _) = schema();
-        let found = tantivy::Index::open_in_dir(path).ok().filter(|index| index.schema() == schema);
+        let is_usable = |index: &tantivy::Index| index.schema() == schema && is_whole(index, path);
+        let found = tantivy::Index::open_in_dir(path).ok().filter(is_usable);
         if let Some(index) = found
             && let Ok(index) = Self::with(index, path, false)
         {
@@ -99,6 +101,29 @@ impl Index {
         let files = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         files.filter_map(|file| file.metadata().ok()).map(|data| data.len()).sum()
     }
+}
+
+/// Whether every segment has all its files. The engine opens a segment that lacks its positions and
+/// fails at the first phrase.
+fn is_whole(index: &tantivy::Index, path: &Path) -> bool {
+    use SegmentComponent::{FastFields, FieldNorms, Positions, Postings, Store, Terms};
+    let has_all = |segment: SegmentMeta| {
+        let parts = [Postings, Positions, Terms, Store, FastFields, FieldNorms];
+        parts.into_iter().all(|part| path.join(segment.relative_path(part)).exists())
+    };
+    index.searchable_segment_metas().is_ok_and(|segments| segments.into_iter().all(has_all))
+}
+
+/// The damaged or missing files of the index at `path`, which need not be in use; `None` if there is no
+/// index. Changes nothing.
+pub fn check_index(path: &Path) -> Option<Vec<PathBuf>> {
+    if !path.exists() {
+        return None;
+    }
+    let index = tantivy::Index::open_in_dir(path);
+    let damaged = index.ok().and_then(|index| index.validate_checksum().ok());
+    // An index that cannot be opened is damaged as a whole.
+    Some(damaged.map_or_else(|| vec![path.to_owned()], |files| files.into_iter().collect()))
 }
 
 /// Adds and removes pages.

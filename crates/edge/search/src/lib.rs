@@ -45,7 +45,7 @@ mod words;
 pub use self::document::{IndexDocument, MOST_TEXT};
 pub use self::error::SearchError;
 pub use self::feeder::{Feeder, Unix};
-pub use self::index::{Index, Writer};
+pub use self::index::{Index, Writer, check_index};
 pub use self::indexer::{IndexHealth, Indexer};
 pub use self::query::{MOST_QUERY_BYTES, Query};
 pub use self::rank::Popularity;

@@ -58,6 +58,7 @@ impl Claim {
         }
         if is_new {
             write_format(&format).map_err(failed(&format))?;
+            sync_entry(dir).map_err(failed(dir))?;
         }
         check_format(dir)?;
         Ok(Claim { _lock: lock })
@@ -91,6 +92,13 @@ fn write_format(path: &Path) -> io::Result<()> {
     writeln!(file, "{FORMAT}")?;
     file.sync_all()?;
     fs::rename(&new, path)
+}
+
+/// Syncs a new directory and its entry in its parent: without that a power cut could take all of it.
+fn sync_entry(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()?;
+    let dir = dir.canonicalize()?;
+    dir.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 
 /// Bytes that are free on the disk of `dir` for ordinary users.

@@ -87,6 +87,15 @@ pub enum StoreError {
         /// The row.
         key: u64,
     },
+    /// A run of the sieve cannot be read.
+    #[error(
+        "{} is damaged; nothing is lost: start again, and it is rebuilt from the tables",
+        path.display()
+    )]
+    DamagedSieve {
+        /// The sieve's directory.
+        path: PathBuf,
+    },
     /// Page numbers are used up.
     #[error("this crawl knows 4,294,967,295 pages, which is as many as one directory can hold")]
     TooManyPages,

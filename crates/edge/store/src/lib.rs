@@ -31,6 +31,7 @@
 //! commit opens them again and finds all earlier commits. A caller that keeps a batch until it is
 //! committed, and commits it again, loses nothing.
 
+mod check;
 mod dir;
 mod error;
 mod journal;
@@ -47,6 +48,7 @@ use tempfile::TempDir;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
+pub use self::check::{Checked, Fault};
 use self::dir::Claim;
 pub use self::dir::free_bytes;
 pub use self::error::{StoreError, is_full};
@@ -73,10 +75,11 @@ impl Default for Memory {
     }
 }
 
-/// Reads the journals and checks that they hold everything that was synced. A crash may have torn
-/// whatever follows.
-fn check_journals(dir: &Path) -> Result<Vec<Journal>, StoreError> {
+/// Checks that no table lost its newest version and that the journals hold everything that was synced.
+/// A crash may have torn whatever follows.
+fn check_tables(dir: &Path) -> Result<Vec<Journal>, StoreError> {
     let db = dir.join("db");
+    Tables::check_files(&db)?;
     let journals = journal::read(&db).map_err(|source| StoreError::Io { path: db, source })?;
     let last = journals.iter().filter_map(|journal| journal.last_tape).max();
     let synced = Synced::read(dir).tape;
@@ -120,7 +123,7 @@ impl Store {
     /// Opens the directory, or makes a new crawl in it.
     pub fn open(dir: &Path, memory: Memory) -> Result<Store, StoreError> {
         let claim = Claim::take(dir)?;
-        if let Some(journal) = check_journals(dir)?.last() {
+        if let Some(journal) = check_tables(dir)?.last() {
             let failed = |source| StoreError::Io { path: journal.path.clone(), source };
             journal.cut_rest().map_err(failed)?;
         }
@@ -134,7 +137,7 @@ impl Store {
     /// run there meanwhile.
     pub fn read(dir: &Path, memory: Memory) -> Result<Store, StoreError> {
         let claim = Claim::share(dir)?;
-        let journals = check_journals(dir)?;
+        let journals = check_tables(dir)?;
         let failed = |source| StoreError::Io { path: std::env::temp_dir(), source };
         let view = view::of(dir, &journals).map_err(failed)?;
         Self::assemble(dir, memory, claim, None, Some(view))
@@ -204,8 +207,16 @@ impl Store {
         Ok(())
     }
 
+    /// Explains a failure of the sieve. A damaged one is forgotten, so that the next start rebuilds it.
     fn sieve_error(&self, source: std::io::Error) -> StoreError {
-        StoreError::Io { path: self.dir.join("sieve"), source }
+        let path = self.dir.join("sieve");
+        if source.kind() != std::io::ErrorKind::InvalidData {
+            return StoreError::Io { path, source };
+        }
+        match self.mark.as_ref().map_or(Ok(()), |_| sieve::forget(&path)) {
+            Ok(()) => StoreError::DamagedSieve { path },
+            Err(source) => StoreError::Io { path, source },
+        }
     }
 
     /// Fails if the store was opened with [`Store::read`].
@@ -332,8 +343,7 @@ impl Store {
 
     /// Waits until the sieve's background work is done.
     pub fn settle(&mut self) -> Result<(), StoreError> {
-        self.sieve
-            .settle()
-            .map_err(|source| StoreError::Io { path: self.dir.join("sieve"), source })
+        let settled = self.sieve.settle();
+        settled.map_err(|source| self.sieve_error(source))
     }
 }

@@ -52,6 +52,24 @@ impl Tables {
         fs::File::open(parent).and_then(|dir| dir.sync_all()).map_err(failed)
     }
 
+    /// Fails if a table lost the file that names its newest version: the engine would take it for a new,
+    /// empty table. Changes nothing.
+    pub(crate) fn check_files(path: &Path) -> Result<(), StoreError> {
+        let tables = path.join("keyspaces");
+        let failed = |source| StoreError::Io { path: tables.clone(), source };
+        if !tables.exists() {
+            return Ok(());
+        }
+        for table in fs::read_dir(&tables).map_err(failed)? {
+            let table = table.map_err(failed)?.path();
+            // A crash may leave a directory without any version while a table is made.
+            if has_version(&table) && !table.join("current").exists() {
+                return Err(StoreError::Lost { path: table });
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn open(path: &Path, cache: u64) -> Result<Tables, StoreError> {
         let builder = Database::builder(path).cache_size(cache).worker_threads(1);
         let db = builder.max_journaling_size(JOURNAL_BYTES).open()?;
@@ -205,6 +223,12 @@ impl TwinKey {
         bytes[4..].copy_from_slice(&self.hash.to_be_bytes());
         bytes
     }
+}
+
+/// Whether a table's directory holds a file such as `v7`.
+fn has_version(table: &Path) -> bool {
+    let is_version = |file: fs::DirEntry| file.file_name().to_string_lossy().starts_with('v');
+    fs::read_dir(table).is_ok_and(|mut files| files.any(|file| file.is_ok_and(is_version)))
 }
 
 fn read_row<K, V: DeserializeOwned>(

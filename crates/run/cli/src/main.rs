@@ -4,6 +4,7 @@
 //! standard error; tables go to standard output, progress to a terminal only.
 
 mod allocate;
+mod check;
 mod clicks;
 mod crawl;
 mod demo;
@@ -54,6 +55,8 @@ enum Command {
     Crawl(crawl::Args),
     /// Show the figures of a crawl, running or not.
     Status(status::Args),
+    /// Check every file of a crawl that is not running, and what the files say of each other.
+    Check(check::Args),
     /// Serve search page, dashboard and API of a crawl that is not running.
     Serve(serve::Args),
     /// Import views and clicks of another search engine.
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Allocate(args) => allocate::run(&args),
         Command::Crawl(args) => crawl::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Clicks(command) => clicks::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::Status(args) => status::run(&args),

@@ -22,7 +22,7 @@ pub(crate) fn ensure_one(dir: &Path, what: &'static str) -> Result<(), ServiceEr
     ensure_crawl(dir)
 }
 
-fn ensure_crawl(dir: &Path) -> Result<(), ServiceError> {
+pub(crate) fn ensure_crawl(dir: &Path) -> Result<(), ServiceError> {
     // Opening a store would make one.
     let is_crawl = dir.join(FORMAT).exists();
     is_crawl.then_some(()).ok_or_else(|| ServiceError::NoCrawl(dir.to_owned()))

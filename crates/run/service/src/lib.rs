@@ -34,6 +34,7 @@
 //!
 //! It parses no arguments and prints nothing: the `tidewatch` command does.
 
+mod check;
 mod clicks;
 mod config;
 mod error;
@@ -58,6 +59,7 @@ use tidewatch_server::ask::{self, Questions};
 use tidewatch_server::{Extra, Figures, Options, Server};
 use tokio::runtime::{self, Runtime};
 
+pub use self::check::{CheckedPart, Problem, Remedy, check};
 use self::clicks::ClickReader;
 pub use self::config::{Listen, ServiceConfig};
 pub use self::error::ServiceError;

@@ -49,6 +49,14 @@ impl Manifest {
     }
 }
 
+/// Removes the manifest, and with it all runs at the next start.
+pub(super) fn remove(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_file(dir.join(NAME)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Removes run files that the manifest does not name: leftovers of a crash.
 pub(super) fn remove_others(dir: &Path, runs: &[Run]) -> io::Result<()> {
     for file in std::fs::read_dir(dir)? {

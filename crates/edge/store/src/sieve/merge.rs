@@ -37,7 +37,7 @@ impl Merge {
 
 fn merge(parts: &[PathBuf], into: &Path) -> io::Result<Run> {
     let mut parts: Vec<_> =
-        parts.iter().map(|path| Run::open(path)?.entries()).collect::<io::Result<_>>()?;
+        parts.iter().map(|path| Ok(Run::open(path)?.entries())).collect::<io::Result<_>>()?;
     let mut heads: BinaryHeap<Reverse<(Entry, usize)>> = BinaryHeap::new();
     for (part, entries) in parts.iter_mut().enumerate() {
         if let Some(first) = entries.next() {

@@ -12,7 +12,8 @@
 //!
 //! The sieve is an index of the table of pages and can be rebuilt from it at any time. The runs
 //! hold the pages up to a number in the manifest; the store adds the others when it opens. A
-//! missing or damaged run costs a rebuild, never a page.
+//! missing or damaged run costs a rebuild, never a page: a run that cannot be opened is
+//! rebuilt at once, and one with a damaged block at the next start ([`forget`]).
 
 mod manifest;
 mod merge;
@@ -97,6 +98,17 @@ impl Default for Found {
     fn default() -> Self {
         Found(vec![Cell::new(None); MOST_FOUND].into_boxed_slice())
     }
+}
+
+/// Forgets the runs in `dir`, so that the next start rebuilds them.
+pub(crate) fn forget(dir: &Path) -> io::Result<()> {
+    manifest::remove(dir)
+}
+
+/// Reads all runs in `dir` and returns the files that are missing or damaged. Changes nothing.
+pub(crate) fn check(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let runs = Manifest::read(dir)?.runs.into_iter().map(|name| dir.join(name));
+    Ok(runs.filter(|path| Run::open(path).and_then(|run| run.check()).is_err()).collect())
 }
 
 /// The set of seen URLs.

@@ -1,23 +1,32 @@
 //! A sorted file of fingerprints that never changes.
 //!
-//! Entries of 16 bytes in the order of their fingerprints, then the first key
-//! of every block of 256 entries, then a footer. The block index is all that
-//! stays in memory: 8 bytes for 256 entries. A look-up reads one block.
+//! Entries of 16 bytes in the order of their fingerprints; then, for every block of 256 entries, its
+//! first key and its checksum; then a footer. The list of blocks is all that stays in memory: 16
+//! bytes for 256 entries. A look-up reads one block and verifies its checksum.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use tidewatch_core::PageId;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Entry, Fingerprint};
 
 const ENTRY_BYTES: usize = 16;
 const BLOCK_ENTRIES: usize = 256;
+const BLOCK_BYTES: usize = BLOCK_ENTRIES * ENTRY_BYTES;
+/// A block's first key and checksum in the list of blocks.
+const LISTED_BYTES: usize = 16;
 const FOOTER_BYTES: usize = 24;
-const MAGIC: u64 = u64::from_le_bytes(*b"twsieve1");
+const MAGIC: u64 = u64::from_le_bytes(*b"twsieve2");
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    first_key: u64,
+    checksum: u64,
+}
 
 /// A run that is open for look-ups.
 #[derive(Debug)]
@@ -25,8 +34,7 @@ pub(super) struct Run {
     pub(super) path: PathBuf,
     file: File,
     len: u64,
-    /// The first key of every block.
-    index: Vec<u64>,
+    blocks: Vec<Block>,
 }
 
 impl Run {
@@ -38,85 +46,104 @@ impl Run {
     /// Writes sorted entries to `path` and syncs the file.
     pub(super) fn write(
         path: &Path,
-        entries: impl Iterator<Item = io::Result<Entry>>,
+        mut entries: impl Iterator<Item = io::Result<Entry>>,
     ) -> io::Result<Run> {
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-        let (mut len, mut index) = (0, Vec::new());
-        for entry in entries {
-            let entry = entry?;
-            if len % BLOCK_ENTRIES as u64 == 0 {
-                index.push(entry.fingerprint.key());
+        let (mut len, mut list) = (0, Vec::new());
+        let mut block = Vec::with_capacity(BLOCK_BYTES);
+        loop {
+            block.clear();
+            for entry in entries.by_ref().take(BLOCK_ENTRIES) {
+                block.extend_from_slice(&encode(entry?));
             }
-            out.write_all(&encode(entry))?;
-            len += 1;
+            let Some((first_key, _)) = block.split_first_chunk::<8>() else { break };
+            list.extend_from_slice(first_key);
+            list.extend_from_slice(&xxh3_64(&block).to_le_bytes());
+            out.write_all(&block)?;
+            len += (block.len() / ENTRY_BYTES) as u64;
         }
-        let mut check = Xxh3::new();
-        for key in &index {
-            out.write_all(&key.to_le_bytes())?;
-            check.update(&key.to_le_bytes());
-        }
-        for word in [len, check.digest(), MAGIC] {
+        out.write_all(&list)?;
+        for word in [len, xxh3_64(&list), MAGIC] {
             out.write_all(&word.to_le_bytes())?;
         }
         out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         Run::open(path)
     }
 
-    /// Opens a run; a file that is not whole is `InvalidData`.
+    /// Opens a run; a file that is not whole is `InvalidData`. Reads the list of blocks only.
     pub(super) fn open(path: &Path) -> io::Result<Run> {
         let mut file = File::open(path)?;
-        let damaged = || io::Error::from(io::ErrorKind::InvalidData);
         let bytes = file.metadata()?.len();
         let body = bytes.checked_sub(FOOTER_BYTES as u64).ok_or_else(damaged)?;
         file.seek(SeekFrom::Start(body))?;
         let mut footer = [0; FOOTER_BYTES];
         file.read_exact(&mut footer)?;
-        let [len, check, magic] = words(&footer);
-        let blocks = len.div_ceil(BLOCK_ENTRIES as u64);
-        let expected = len.checked_mul(ENTRY_BYTES as u64).and_then(|b| b.checked_add(blocks * 8));
+        let [len, checksum, magic] = words(&footer);
+        let list_bytes = len.div_ceil(BLOCK_ENTRIES as u64).saturating_mul(LISTED_BYTES as u64);
+        let expected =
+            len.checked_mul(ENTRY_BYTES as u64).and_then(|entries| entries.checked_add(list_bytes));
         if magic != MAGIC || expected != Some(body) {
             return Err(damaged());
         }
-        file.seek(SeekFrom::Start(body - blocks * 8))?;
-        let mut index_bytes = vec![0; blocks as usize * 8];
-        file.read_exact(&mut index_bytes)?;
-        let mut hash = Xxh3::new();
-        hash.update(&index_bytes);
-        if hash.digest() != check {
+        file.seek(SeekFrom::Start(body - list_bytes))?;
+        let mut list = vec![0; list_bytes as usize];
+        file.read_exact(&mut list)?;
+        if xxh3_64(&list) != checksum {
             return Err(damaged());
         }
-        let index = index_bytes.chunks_exact(8).map(word).collect();
-        Ok(Run { path: path.to_owned(), file, len, index })
+        let (listed, _) = list.as_chunks::<LISTED_BYTES>();
+        let block = |bytes: &[u8; LISTED_BYTES]| {
+            let (first_key, checksum) = bytes.split_at(8);
+            Block { first_key: word(first_key), checksum: word(checksum) }
+        };
+        let blocks = listed.iter().map(block).collect();
+        Ok(Run { path: path.to_owned(), file, len, blocks })
     }
 
-    /// The page of a fingerprint.
+    /// The page of a fingerprint; `InvalidData` if the block that would hold it is damaged.
     pub(super) fn get(&self, wanted: Fingerprint) -> io::Result<Option<PageId>> {
         // Equal keys may straddle blocks: start at the last block that begins below.
-        let mut block = self.index.partition_point(|&first| first < wanted.key()).saturating_sub(1);
-        let mut bytes = [0; BLOCK_ENTRIES * ENTRY_BYTES];
-        while self.index.get(block).is_some_and(|&first| first <= wanted.key()) {
-            let start = block * BLOCK_ENTRIES;
-            let count = BLOCK_ENTRIES.min(self.len as usize - start);
-            let bytes = &mut bytes[..count * ENTRY_BYTES];
-            self.file.read_exact_at(bytes, (start * ENTRY_BYTES) as u64)?;
-            if let Some(page) = find(bytes, wanted) {
+        let is_below = |block: &Block| block.first_key < wanted.key();
+        let mut at = self.blocks.partition_point(is_below).saturating_sub(1);
+        let mut bytes = [0; BLOCK_BYTES];
+        while self.blocks.get(at).is_some_and(|block| block.first_key <= wanted.key()) {
+            if let Some(page) = find(self.read(at, &mut bytes)?, wanted) {
                 return Ok(Some(page));
             }
-            block += 1;
+            at += 1;
         }
         Ok(None)
     }
 
-    /// All entries, in order.
-    pub(super) fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<Entry>> + use<>> {
-        let mut reader = BufReader::with_capacity(1 << 20, File::open(&self.path)?);
-        let mut left = self.len;
-        Ok(std::iter::from_fn(move || {
-            left = left.checked_sub(1)?;
-            let mut bytes = [0; ENTRY_BYTES];
-            Some(reader.read_exact(&mut bytes).map(|()| decode(&bytes)))
-        }))
+    /// Reads a block and verifies its checksum.
+    fn read<'b>(&self, at: usize, bytes: &'b mut [u8; BLOCK_BYTES]) -> io::Result<&'b [u8]> {
+        let start = at * BLOCK_ENTRIES;
+        let count = BLOCK_ENTRIES.min(self.len as usize - start);
+        let bytes = &mut bytes[..count * ENTRY_BYTES];
+        self.file.read_exact_at(bytes, (start * ENTRY_BYTES) as u64)?;
+        if xxh3_64(bytes) == self.blocks[at].checksum { Ok(bytes) } else { Err(damaged()) }
     }
+
+    /// All entries, in order; an error in the place of a damaged block.
+    pub(super) fn entries(self) -> impl Iterator<Item = io::Result<Entry>> {
+        (0..self.blocks.len()).flat_map(move |at| {
+            let mut bytes = [0; BLOCK_BYTES];
+            match self.read(at, &mut bytes) {
+                Ok(block) => block.as_chunks().0.iter().map(|bytes| Ok(decode(bytes))).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        })
+    }
+
+    /// Reads every block; `InvalidData` if one is damaged.
+    pub(super) fn check(&self) -> io::Result<()> {
+        let mut bytes = [0; BLOCK_BYTES];
+        (0..self.blocks.len()).try_for_each(|at| self.read(at, &mut bytes).map(|_| ()))
+    }
+}
+
+fn damaged() -> io::Error {
+    io::ErrorKind::InvalidData.into()
 }
 
 fn find(block: &[u8], wanted: Fingerprint) -> Option<PageId> {

@@ -82,6 +82,39 @@ fn a_damaged_run_costs_a_rebuild_and_nothing_else() {
 }
 
 #[test]
+fn a_flipped_bit_in_an_entry_is_noticed_by_look_ups_and_merges() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");
+    add(&mut sieve, 0..1_000);
+    sieve.spill(PageId(1_000)).expect("a spill");
+    let path = sieve.runs[0].path.clone();
+    drop(sieve);
+    let mut bytes = std::fs::read(&path).expect("the run");
+    // The page number of the first entry.
+    bytes[12] ^= 1;
+    std::fs::write(&path, &bytes).expect("a write");
+    assert_eq!(check(dir.path()).expect("a check"), [path]);
+    let mut sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");
+    let wrong = (0..1_000).filter(|&page| match sieve.get(url(page)) {
+        Ok(found) => found != Some(PageId(page)),
+        Err(error) => error.kind() != io::ErrorKind::InvalidData,
+    });
+    assert_eq!(wrong.count(), 0, "pages with another number than their own");
+    let damaged = (0..1_000).filter(|&page| sieve.get(url(page)).is_err()).count();
+    assert_eq!(
+        damaged, 257,
+        "the pages of the block, and the next one, which is looked for there too"
+    );
+    add(&mut sieve, 1_000..2_000);
+    let merged = sieve.spill(PageId(2_000)).and_then(|()| sieve.settle());
+    assert_eq!(merged.expect_err("a merge").kind(), io::ErrorKind::InvalidData);
+    drop(sieve);
+    forget(dir.path()).expect("a removal");
+    let sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");
+    assert_eq!(sieve.covers(), PageId(0), "everything is to be added again");
+}
+
+#[test]
 fn a_spill_in_the_middle_of_a_merge_is_kept() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut sieve = Sieve::open(dir.path(), 1 << 20).expect("a sieve");

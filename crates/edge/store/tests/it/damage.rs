@@ -159,3 +159,17 @@ fn a_reader_changes_no_file_and_sees_every_row() {
     let error = Store::read(empty.path(), Memory::default()).err().unwrap();
     assert!(matches!(error, StoreError::NoCrawl { .. }), "{error}");
 }
+
+#[test]
+fn a_table_without_its_newest_version_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path());
+    for table in fs::read_dir(dir.path().join("db/keyspaces")).unwrap() {
+        let current = table.unwrap().path().join("current");
+        let whole = fs::read(&current).unwrap();
+        fs::remove_file(&current).unwrap();
+        refuses(dir.path(), &current.display().to_string());
+        fs::write(&current, whole).unwrap();
+    }
+    assert_eq!(open(dir.path()).pages(), BATCHES);
+}

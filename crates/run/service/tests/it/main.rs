@@ -1,6 +1,8 @@
 //! A service against the living web on loopback.
 #![allow(clippy::unwrap_used)]
 
+mod damage;
+
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
