@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use encoding_rs::WINDOWS_1252;
 use html_escape::NAMED_ENTITIES;
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// One more than the longest name in the standard (CounterClockwiseContourIntegral).
 const LONGEST_NAME: usize = 32;
@@ -17,6 +17,36 @@ const LEGACY: &str = " AElig AMP Aacute Acirc Agrave Aring Atilde Auml COPY Cced
     oacute ocirc ograve ordf ordm oslash otilde ouml para plusmn pound quot raquo reg sect shy \
     sup1 sup2 sup3 szlig thorn times uacute ucirc ugrave uml uuml yacute yen yuml ";
 
+/// Names of two characters, by the second.
+const PAIRS: &[(char, &str)] = &[
+    (
+        '\u{338}',
+        " NotEqualTilde NotGreaterFullEqual NotGreaterGreater NotGreaterSlantEqual \
+         NotHumpDownHump NotHumpEqual NotLeftTriangleBar NotLessLess NotLessSlantEqual \
+         NotNestedGreaterGreater NotNestedLessLess NotPrecedesEqual NotRightTriangleBar \
+         NotSquareSubset NotSquareSuperset NotSucceedsEqual NotSucceedsTilde nGg nGtv nLl \
+         nLtv napE napid nbump nbumpe ncongdot nedot nesim ngE ngeqq ngeqslant nges nlE \
+         nleqq nleqslant nles notinE notindot npart npre npreceq nrarrc nrarrw nsce nsubE \
+         nsubseteqq nsucceq nsupE nsupseteqq ",
+    ),
+    (
+        '\u{fe00}',
+        " caps cups gesl gvertneqq gvnE lates lesg lvertneqq lvnE smtes sqcaps sqcups \
+         varsubsetneq varsubsetneqq varsupsetneq varsupsetneqq vsubnE vsubne vsupnE \
+         vsupne ",
+    ),
+    (
+        '\u{20d2}',
+        " NotSubset NotSuperset nGt nLt nang nsubset nsupset nvap nvge nvgt nvle nvlt \
+         nvltrie nvrtrie nvsim vnsub vnsup ",
+    ),
+    ('\u{20e5}', " bne bnequiv nparsl "),
+    ('\u{200a}', " ThickSpace "),
+    ('\u{333}', " acE "),
+    ('j', " fjlig "),
+    ('\u{331}', " race "),
+];
+
 /// A decoded reference.
 pub(super) struct Reference {
     pub(super) text: Text,
@@ -28,13 +58,20 @@ pub(super) struct Reference {
 pub(super) enum Text {
     Char(char),
     Str(&'static str),
+    /// A character and a second one, such as a combining stroke.
+    Pair(&'static str, char),
 }
 
 impl Text {
-    pub(super) fn as_str<'a>(&'a self, buffer: &'a mut [u8; 4]) -> &'a str {
+    fn tell(&self, mut to: impl FnMut(&str)) {
+        let mut buffer = [0; 4];
         match self {
-            Text::Char(c) => c.encode_utf8(buffer),
-            Text::Str(s) => s,
+            Text::Char(c) => to(c.encode_utf8(&mut buffer)),
+            Text::Str(s) => to(s),
+            Text::Pair(first, second) => {
+                to(first);
+                to(second.encode_utf8(&mut buffer));
+            }
         }
     }
 }
@@ -42,7 +79,6 @@ impl Text {
 /// Decodes references and passes the text to `on_text`, in pieces that may break inside a word.
 #[inline]
 pub(super) fn decode_text(mut run: &str, mut on_text: impl FnMut(&str)) {
-    let mut buffer = [0; 4];
     while let Some(at) = memchr(b'&', run.as_bytes()) {
         let Some(reference) = read(&run[at..], false) else {
             let (before, rest) = run.split_at(at + 1);
@@ -53,7 +89,7 @@ pub(super) fn decode_text(mut run: &str, mut on_text: impl FnMut(&str)) {
         if at > 0 {
             on_text(&run[..at]);
         }
-        on_text(reference.text.as_str(&mut buffer));
+        reference.text.tell(&mut on_text);
         run = &run[at + reference.len..];
     }
     if !run.is_empty() {
@@ -61,22 +97,28 @@ pub(super) fn decode_text(mut run: &str, mut on_text: impl FnMut(&str)) {
     }
 }
 
-/// Decodes the references in an attribute's value.
+/// Decodes the references in an attribute's value and replaces NUL.
 pub(crate) fn decode_attribute(value: &str) -> Cow<'_, str> {
-    if memchr(b'&', value.as_bytes()).is_none() {
+    if memchr2(b'&', 0, value.as_bytes()).is_none() {
         return Cow::Borrowed(value);
     }
     let mut out = String::with_capacity(value.len());
-    let mut buffer = [0; 4];
     let mut rest = value;
-    while let Some(at) = memchr(b'&', rest.as_bytes()) {
+    while let Some(at) = memchr2(b'&', 0, rest.as_bytes()) {
         out.push_str(&rest[..at]);
-        let len = if let Some(reference) = read(&rest[at..], true) {
-            out.push_str(reference.text.as_str(&mut buffer));
-            reference.len
-        } else {
-            out.push('&');
-            1
+        let len = match read(&rest[at..], true) {
+            _ if rest.as_bytes()[at] == 0 => {
+                out.push(char::REPLACEMENT_CHARACTER);
+                1
+            }
+            Some(reference) => {
+                reference.text.tell(|text| out.push_str(text));
+                reference.len
+            }
+            None => {
+                out.push('&');
+                1
+            }
         };
         rest = &rest[at + len..];
     }
@@ -127,7 +169,11 @@ fn named(body: &[u8], in_attribute: bool) -> Option<Reference> {
     if body.get(len) == Some(&b';')
         && let Some(text) = look_up(&body[..len])
     {
-        return Some(Reference { text: Text::Str(text), len: len + 2 });
+        let text = match second(&body[..len], text) {
+            Some(second) => Text::Pair(text, second),
+            None => Text::Str(text),
+        };
+        return Some(Reference { text, len: len + 2 });
     }
     let text = std::str::from_utf8(&body[..len]).ok()?;
     let legacy = (2..=len.min(6)).rev().find(|&n| is_legacy(&text[..n]))?;
@@ -144,9 +190,25 @@ fn look_up(name: &[u8]) -> Option<&'static str> {
     found.ok().map(|i| NAMED_ENTITIES[i].1)
 }
 
+/// The second character of a reference to two, of which the table has only the `first`.
+fn second(name: &[u8], first: &str) -> Option<char> {
+    // Quick test: nearly all are arrows or operators, and no name has two letters.
+    let may_have = |c| matches!(c, '<' | '=' | '>' | 'f' | '\u{205f}' | '\u{2190}'..='\u{2aff}');
+    if name.len() < 3 || !first.starts_with(may_have) {
+        return None;
+    }
+    let name = std::str::from_utf8(name).ok()?;
+    PAIRS.iter().find(|(_, names)| holds(names, name)).map(|(second, _)| *second)
+}
+
 fn is_legacy(name: &str) -> bool {
-    LEGACY.match_indices(name).any(|(at, _)| {
-        let bytes = LEGACY.as_bytes();
+    holds(LEGACY, name)
+}
+
+/// Whether `name` is one of `names`, which are separated and surrounded by blanks.
+fn holds(names: &str, name: &str) -> bool {
+    names.match_indices(name).any(|(at, _)| {
+        let bytes = names.as_bytes();
         bytes[at - 1] == b' ' && bytes[at + name.len()] == b' '
     })
 }
@@ -167,6 +229,7 @@ mod tests {
         assert_eq!(text("&#8364;&#x20ac;&#X20AC &#128;&#0;&#x110000;"), "€€€ €\u{fffd}\u{fffd}");
         assert_eq!(text("&notin; &notit; &copy2026 &Ouml&szlig"), "∉ ¬it; ©2026 Öß");
         assert_eq!(text("&CounterClockwiseContourIntegral;"), "∳");
+        assert_eq!(text("&NotSubset;&fjlig;&ThickSpace;"), "⊂\u{20d2}fj\u{205f}\u{200a}");
         assert_eq!(
             text("& &; &# &#; &x; &hellip &unknown; a&"),
             "& &; &# &#; &x; &hellip &unknown; a&"
@@ -177,6 +240,7 @@ mod tests {
     fn links_keep_their_ampersands() {
         assert_eq!(decode_attribute("?a=1&copy=2&amp;b&lt"), "?a=1&copy=2&b<");
         assert_eq!(decode_attribute("?a&section=1&sect;"), "?a&section=1§");
+        assert_eq!(decode_attribute("a\0b&amp;\0"), "a\u{fffd}b&\u{fffd}");
     }
 
     #[test]
@@ -184,5 +248,8 @@ mod tests {
         assert!(NAMED_ENTITIES.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert_eq!(LEGACY.split_whitespace().count(), 106);
         assert!(LEGACY.split_whitespace().all(|name| look_up(name.as_bytes()).is_some()));
+        let mut pairs = PAIRS.iter().flat_map(|(_, names)| names.split_whitespace());
+        assert_eq!(pairs.clone().count(), 93);
+        assert!(pairs.all(|name| text(&format!("&{name};")).chars().count() == 2));
     }
 }

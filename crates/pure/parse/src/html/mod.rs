@@ -8,9 +8,8 @@
 //! Visitors may rely on this: every `open` of a tag that is not a leaf is followed by exactly one
 //! `close` of the same name, properly nested, whether or not the page has the end tag; nothing is
 //! reported twice. On broken pages, tokens follow the HTML standard (a browser reads the same tags,
-//! attributes and text); nesting follows its rules for paragraphs, lists and tables ([`stack`]).
-//! Two rarities are simplified: a script that holds `<!--<script>` ends at the first `</script>`,
-//! and CDATA sections are treated as comments.
+//! attributes and text); nesting follows its rules for scopes, tables and foreign content
+//! ([`stack`]). SVG and MathML elements are reported like HTML's, under their names.
 
 mod entity;
 mod name;
@@ -34,9 +33,13 @@ pub trait Visitor {
     /// split into several pieces, with or without tags between them.
     fn text(&mut self, _text: &str) {}
 
-    /// The inside, as written, of an element that holds no HTML: script, style, iframe, noembed,
-    /// noframes, xmp, plaintext. Called between its `open` and its `close`.
+    /// The inside, as written, of an element that shows no text: script, style, iframe, noembed,
+    /// noframes. Called between its `open` and its `close`.
     fn raw(&mut self, _of: Name, _text: &str) {}
+
+    /// Formatting such as a link has its end tag, but closes later, with the block that is open
+    /// inside it.
+    fn leave(&mut self, _name: Name) {}
 
     /// An element ends, at its end tag or implicitly.
     fn close(&mut self, _name: Name) {}
@@ -56,6 +59,11 @@ impl<V: Visitor + ?Sized> Visitor for &mut V {
     #[inline]
     fn raw(&mut self, of: Name, text: &str) {
         (**self).raw(of, text);
+    }
+
+    #[inline]
+    fn leave(&mut self, name: Name) {
+        (**self).leave(name);
     }
 
     #[inline]
@@ -80,6 +88,11 @@ macro_rules! visit_together {
             #[inline]
             fn raw(&mut self, of: Name, text: &str) {
                 $(self.$place.raw(of, text);)*
+            }
+
+            #[inline]
+            fn leave(&mut self, name: Name) {
+                $(self.$place.leave(name);)*
             }
 
             #[inline]

@@ -1,16 +1,24 @@
-//! The scan itself: the standard's tokenizer without its rarities, on whole slices.
+//! The scan itself: the standard's tokenizer on whole slices.
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr2, memmem};
 
 use super::Visitor;
 use super::entity::decode_text;
 use super::name::{Name, names};
-use super::stack::{Stack, is_void};
-use super::tag::{Attribute, Tag, read_attributes};
+use super::stack::{End, Stack, Start, ends_foreign, is_text_point};
+use super::tag::{Attribute, Tag, is_self_closing, read_attributes};
 
 /// Scans a page once and reports its contents to `visitor`.
 pub fn scan<V: Visitor>(html: &str, visitor: &mut V) {
-    let mut scanner = Scanner { html, stack: Stack::new(), attributes: Vec::new(), visitor };
+    let mut scanner = Scanner {
+        html,
+        stack: Stack::new(),
+        attributes: Vec::new(),
+        visitor,
+        has_nul: memchr(0, html.as_bytes()).is_some(),
+        shows_something: false,
+        is_frameset: false,
+    };
     scanner.run();
     while let Some(name) = scanner.stack.pop() {
         scanner.visitor.close(name);
@@ -22,6 +30,11 @@ struct Scanner<'a, 'v, V> {
     stack: Stack,
     attributes: Vec<Attribute<'a>>,
     visitor: &'v mut V,
+    has_nul: bool,
+    /// Whether the page has shown anything yet, so that a frameset comes too late.
+    shows_something: bool,
+    /// Whether the page is a frameset: it shows nothing but frames.
+    is_frameset: bool,
 }
 
 impl<V: Visitor> Scanner<'_, '_, V> {
@@ -33,14 +46,17 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         while let Some(found) = memchr(b'<', &bytes[at..]) {
             let open = at + found;
             let next = bytes.get(open + 1).copied().unwrap_or(0);
-            if !(next.is_ascii_alphabetic() || matches!(next, b'/' | b'!' | b'?')) {
+            let is_markup = next.is_ascii_alphabetic()
+                || matches!(next, b'!' | b'?')
+                || next == b'/' && open + 2 < bytes.len();
+            if !is_markup {
                 at = open + 1;
                 continue;
             }
             self.tell(told, open);
             let end = match next {
                 b'/' => self.end_tag(open),
-                b'!' | b'?' => self.skip_markup(open),
+                b'!' | b'?' => self.markup(open),
                 _ => self.start_tag(open),
             };
             // The page ends inside a tag: the standard drops the rest.
@@ -50,21 +66,61 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         self.tell(told, bytes.len());
     }
 
+    /// Reports text with character references.
     #[inline]
     fn tell(&mut self, from: usize, to: usize) {
         if from < to {
-            decode_text(&self.html[from..to], |piece| self.visitor.text(piece));
+            let html = self.html;
+            let run = &html[from..to];
+            self.shows_something = self.shows_something || shows(run);
+            if self.is_frameset {
+                return;
+            }
+            // NUL is dropped in HTML and replaced in foreign content.
+            if self.has_nul && !self.stack.is_text_foreign() {
+                let parts = run.split('\0').filter(|part| !part.is_empty());
+                parts.for_each(|part| decode_text(part, |piece| self.visitor.text(piece)));
+            } else {
+                self.tell_exactly(run, true);
+            }
         }
     }
 
-    /// The end of a comment, doctype, or anything else in `<! … >`.
-    fn skip_markup(&self, open: usize) -> Option<usize> {
-        let rest = &self.html.as_bytes()[open..];
+    /// Reports text, NUL replaced.
+    fn tell_exactly(&mut self, run: &str, has_references: bool) {
+        let replaced;
+        let run = if self.has_nul && memchr(0, run.as_bytes()).is_some() {
+            replaced = run.replace('\0', "\u{fffd}");
+            &replaced
+        } else {
+            run
+        };
+        if has_references {
+            decode_text(run, |piece| self.visitor.text(piece));
+        } else if !run.is_empty() {
+            self.visitor.text(run);
+        }
+    }
+
+    /// Reads a comment, doctype, CDATA section or anything else in `<! … >`; returns its end.
+    fn markup(&mut self, open: usize) -> Option<usize> {
+        let html = self.html;
+        let rest = &html.as_bytes()[open..];
         if let Some(comment) = rest.strip_prefix(b"<!--") {
             if comment.starts_with(b">") || comment.starts_with(b"->") {
                 return memchr(b'>', comment).map(|len| open + 4 + len + 1);
             }
             return end_of_comment(comment).map(|len| open + 4 + len);
+        }
+        if rest.starts_with(CDATA) && self.stack.foreign().is_some() {
+            let start = open + CDATA.len();
+            let len = memmem::find(&rest[CDATA.len()..], b"]]>");
+            let stop = len.map_or(html.len(), |len| start + len);
+            self.tell_exactly(&html[start..stop], false);
+            return Some(html.len().min(stop + "]]>".len()));
+        }
+        if rest.get(2..9).is_some_and(|word| word.eq_ignore_ascii_case(b"doctype")) {
+            self.stack.see_doctype();
         }
         memchr(b'>', rest).map(|len| open + len + 1)
     }
@@ -74,38 +130,159 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         if !bytes.get(open + 2).is_some_and(u8::is_ascii_alphabetic) {
             return memchr(b'>', &bytes[open..]).map(|len| open + len + 1);
         }
-        let (name, end) = self.name(open + 2)?;
+        let (name, name_end) = self.name(open + 2)?;
         // Attributes of an end tag have no effect.
-        let end = read_attributes(self.html, end, &mut self.attributes)?;
+        let end = read_attributes(self.html, name_end, &mut self.attributes)?;
+        if self.is_frameset {
+            return Some(end);
+        }
         let visitor = &mut *self.visitor;
-        self.stack.end(name, |closed| visitor.close(closed));
+        match self.stack.end(name, |closed| visitor.close(closed)) {
+            End::Closes => {}
+            End::Implies => {
+                self.attributes.clear();
+                self.report(name, open + 2..name_end, true);
+            }
+            End::Leaves => visitor.leave(name),
+        }
         Some(end)
     }
 
     fn start_tag(&mut self, open: usize) -> Option<usize> {
         let (name, name_end) = self.name(open + 1)?;
         let end = read_attributes(self.html, name_end, &mut self.attributes)?;
+        let written = open + 1..name_end;
+        let name = match self.stack.foreign() {
+            Some(around) => match self.foreign_name(name, around) {
+                Some(name) => {
+                    self.open_foreign(name, written, end);
+                    return Some(end);
+                }
+                None => name,
+            },
+            None => name,
+        };
+        let content = content(name);
+        if content == Content::Frames || self.is_frameset {
+            return Some(self.frames(name, written, end));
+        }
         let visitor = &mut *self.visitor;
-        self.stack.make_room(name, |closed| visitor.close(closed));
-        let depth = self.stack.depth();
-        let is_leaf = is_void(name) || !self.stack.push(name);
-        let written = &self.html[open + 1..name_end];
-        visitor.open(&Tag { name, depth, is_leaf, written, attributes: &self.attributes });
-        let Some(kind) = holds_no_html(name) else { return Some(end) };
-        Some(self.inside(name, kind, end, is_leaf))
+        match self.stack.make_room(name, |closed| visitor.close(closed)) {
+            Start::Opens => {}
+            Start::Adds => {
+                self.report(name, written, true);
+                return Some(end);
+            }
+            Start::Ignored => return Some(end),
+        }
+        self.shows_something = self.shows_something || shows_itself(name);
+        match content {
+            Content::Html => {
+                let is_leaf = !self.stack.push(name);
+                self.report_at(name, written, is_leaf, usize::from(!is_leaf));
+            }
+            Content::None => self.report(name, written, true),
+            Content::Foreign => {
+                let name = if name == names::SVG { name.in_svg() } else { name.in_math() };
+                self.open_foreign(name, written, end);
+            }
+            Content::Frames => {}
+            Content::Text | Content::Shown | Content::Raw => {
+                let is_leaf = !self.stack.push(name);
+                self.report_at(name, written, is_leaf, usize::from(!is_leaf));
+                return Some(self.inside(name, content, end));
+            }
+        }
+        Some(end)
+    }
+
+    /// Reports a start tag to the visitor.
+    fn report(&mut self, name: Name, written: std::ops::Range<usize>, is_leaf: bool) {
+        self.report_at(name, written, is_leaf, 0);
+    }
+
+    /// The same for an element of which `own` (0 or 1) is on the stack already.
+    #[inline]
+    fn report_at(
+        &mut self,
+        name: Name,
+        written: std::ops::Range<usize>,
+        is_leaf: bool,
+        own: usize,
+    ) {
+        let (depth, written) = (self.stack.depth() - own, &self.html[written]);
+        self.visitor.open(&Tag { name, depth, is_leaf, written, attributes: &self.attributes });
+    }
+
+    /// The name, marked as foreign, of an element that starts inside the foreign element `around`;
+    /// `None` if HTML's rules apply to it. An HTML element ends the foreign ones around it.
+    fn foreign_name(&mut self, name: Name, around: Name) -> Option<Name> {
+        let is_glyph = matches!(name, names::MGLYPH | names::MALIGNMARK);
+        let is_annotation = around == names::ANNOTATION_XML.in_math();
+        if around.is_point()
+            || is_text_point(around) && !is_glyph
+            || is_annotation && name == names::SVG
+        {
+            return None;
+        }
+        let has = |key: &str| self.attributes.iter().any(|a| a.name.eq_ignore_ascii_case(key));
+        let is_styled_font = || ["color", "face", "size"].iter().any(|key| has(key));
+        if ends_foreign(name) || name == names::FONT && is_styled_font() {
+            let visitor = &mut *self.visitor;
+            self.stack.leave_foreign(|closed| visitor.close(closed));
+            return None;
+        }
+        Some(match name {
+            _ if !around.is_svg() => {
+                let encoding =
+                    self.attributes.iter().find(|a| a.name.eq_ignore_ascii_case("encoding"));
+                let is_html = encoding.is_some_and(|encoding| {
+                    let kinds = ["text/html", "application/xhtml+xml"];
+                    kinds.iter().any(|kind| encoding.value().eq_ignore_ascii_case(kind))
+                });
+                let name = name.in_math();
+                if is_html && name == names::ANNOTATION_XML.in_math() {
+                    name.marked()
+                } else {
+                    name
+                }
+            }
+            names::FOREIGNOBJECT | names::DESC | names::TITLE => name.in_svg().marked(),
+            _ => name.in_svg(),
+        })
+    }
+
+    /// Opens a foreign element; `<path/>` is a leaf.
+    fn open_foreign(&mut self, name: Name, written: std::ops::Range<usize>, end: usize) {
+        let is_closed = is_self_closing(self.html, end, self.attributes.last());
+        let is_leaf = is_closed || !self.stack.push(name);
+        self.report_at(name.unmarked(), written, is_leaf, usize::from(!is_leaf));
+    }
+
+    /// Handles a tag of or in a frameset: nothing but frames counts there.
+    fn frames(&mut self, name: Name, written: std::ops::Range<usize>, end: usize) -> usize {
+        self.is_frameset = self.is_frameset || name == names::FRAMESET && !self.shows_something;
+        match name {
+            names::FRAME if self.is_frameset => self.report(name, written, true),
+            names::NOFRAMES => return self.inside(name, Content::Raw, end),
+            _ => {}
+        }
+        end
     }
 
     /// Reports the inside of an element without markup and closes it; returns its end tag's end.
-    fn inside(&mut self, name: Name, kind: Inside, start: usize, is_leaf: bool) -> usize {
+    fn inside(&mut self, name: Name, content: Content, start: usize) -> usize {
+        let html = self.html;
         let (stop, end) = self.find_end(name, start);
-        if kind == Inside::Text {
-            self.tell(start, stop);
-        } else if start < stop {
-            self.visitor.raw(name, &self.html[start..stop]);
+        let inside = &html[start..stop];
+        match content {
+            Content::Text => self.tell_exactly(inside, true),
+            Content::Shown => self.tell_exactly(inside, false),
+            _ if start < stop && !self.is_frameset => self.visitor.raw(name, inside),
+            _ => {}
         }
         let visitor = &mut *self.visitor;
         self.stack.end(name, |closed| visitor.close(closed));
-        debug_assert!(!is_leaf || self.stack.depth() == super::DEPTH_CAP);
         end
     }
 
@@ -115,16 +292,59 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         if name == names::PLAINTEXT {
             return (len, len);
         }
+        let Some(found) = self.find_end_tag(name, start) else {
+            return (len, len);
+        };
+        let mut stop = found;
+        if name == names::SCRIPT && self.html[start..stop].contains("<!--") {
+            let Some(found) = self.find_end_of_escaped(start) else { return (len, len) };
+            stop = found;
+        }
+        let (_, end) = self.name(stop + 2).unwrap_or((name, len));
+        let end = read_attributes(self.html, end, &mut self.attributes);
+        (stop, end.unwrap_or(len))
+    }
+
+    /// The start of the next end tag of `name`.
+    fn find_end_tag(&self, name: Name, start: usize) -> Option<usize> {
         let mut at = start;
         while let Some(found) = memmem::find(&self.html.as_bytes()[at..], b"</") {
             let stop = at + found;
-            if let Some((_, end)) = self.name(stop + 2).filter(|(n, _)| *n == name) {
-                let end = read_attributes(self.html, end, &mut self.attributes);
-                return (stop, end.unwrap_or(len));
+            if self.name(stop + 2).is_some_and(|(n, _)| n == name) {
+                return Some(stop);
             }
             at = stop + 2;
         }
-        (len, len)
+        None
+    }
+
+    /// The start of the end tag of a script that holds `<!--`: inside such a comment, a `<script>`
+    /// needs an end tag of its own (the standard's *script data double escaped state*).
+    fn find_end_of_escaped(&self, start: usize) -> Option<usize> {
+        let bytes = self.html.as_bytes();
+        let (mut in_comment, mut in_script) = (false, false);
+        let mut at = start;
+        while let Some(found) = memchr2(b'<', b'-', &bytes[at..]) {
+            let here = at + found;
+            let rest = &bytes[here..];
+            let is_script =
+                |from: usize| self.name(here + from).is_some_and(|(n, _)| n == names::SCRIPT);
+            at = here + 1;
+            if rest.starts_with(b"-->") {
+                (in_comment, in_script) = (false, false);
+            } else if !in_comment && rest.starts_with(b"<!--") {
+                // The dashes may be those of its end: <!-->.
+                (in_comment, at) = (true, here + 2);
+            } else if rest.starts_with(b"</") && is_script(2) {
+                if !in_script {
+                    return Some(here);
+                }
+                in_script = false;
+            } else if in_comment && rest[0] == b'<' && is_script(1) {
+                in_script = true;
+            }
+        }
+        None
     }
 
     /// The name at `at` and its end; `None` if the page ends there.
@@ -135,6 +355,36 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         let len = rest.iter().position(is_end)?;
         Some((Name::of_bytes(&rest[..len]), at + len))
     }
+}
+
+const CDATA: &[u8] = b"<![CDATA[";
+
+/// Whether text is more than white space.
+fn shows(text: &str) -> bool {
+    text.bytes().any(|b| !matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0c | 0))
+}
+
+/// Elements that show something by themselves.
+fn shows_itself(name: Name) -> bool {
+    matches!(
+        name,
+        names::AREA
+            | names::BR
+            | names::BUTTON
+            | names::EMBED
+            | names::HR
+            | names::IFRAME
+            | names::IMG
+            | names::INPUT
+            | names::LI
+            | names::OBJECT
+            | names::PRE
+            | names::SELECT
+            | names::TABLE
+            | names::TEXTAREA
+            | names::WBR
+            | names::XMP
+    )
 }
 
 /// The end of a comment, after its `-->` or `--!>`.
@@ -151,25 +401,52 @@ fn end_of_comment(comment: &[u8]) -> Option<usize> {
     None
 }
 
-/// The content of an element that holds no HTML.
+/// What an element holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum Content {
+    /// Elements and text.
+    Html,
+    /// Nothing: a void element.
+    None,
+    /// SVG or MathML.
+    Foreign,
     /// Text with character references.
     Text,
-    /// Anything else, such as a script.
+    /// Text without character references.
+    Shown,
+    /// What is no text, such as a script.
     Raw,
+    /// Frames.
+    Frames,
 }
 
-fn holds_no_html(name: Name) -> Option<Inside> {
+fn content(name: Name) -> Content {
     match name {
-        names::TITLE | names::TEXTAREA => Some(Inside::Text),
-        names::SCRIPT
-        | names::STYLE
-        | names::IFRAME
-        | names::NOEMBED
-        | names::NOFRAMES
-        | names::XMP
-        | names::PLAINTEXT => Some(Inside::Raw),
-        _ => None,
+        names::SVG | names::MATH => Content::Foreign,
+        names::TITLE | names::TEXTAREA => Content::Text,
+        names::XMP | names::PLAINTEXT => Content::Shown,
+        names::SCRIPT | names::STYLE | names::IFRAME | names::NOEMBED | names::NOFRAMES => {
+            Content::Raw
+        }
+        names::FRAMESET | names::FRAME => Content::Frames,
+        names::AREA
+        | names::BASE
+        | names::BASEFONT
+        | names::BGSOUND
+        | names::BR
+        | names::COL
+        | names::EMBED
+        | names::HR
+        | names::IMAGE
+        | names::IMG
+        | names::INPUT
+        | names::KEYGEN
+        | names::LINK
+        | names::META
+        | names::PARAM
+        | names::SOURCE
+        | names::TRACK
+        | names::WBR => Content::None,
+        _ => Content::Html,
     }
 }

@@ -37,8 +37,8 @@ pub struct Tag<'a> {
     pub name: Name,
     /// How many elements are open around it; at most [`super::DEPTH_CAP`].
     pub depth: usize,
-    /// Whether no `close` follows: a void element such as `<br>`, or an element beyond the depth
-    /// cap.
+    /// Whether no `close` follows: a void element such as `<br>`, a foreign one such as `<path/>`, a
+    /// second `<body>`, or an element beyond the depth cap.
     pub is_leaf: bool,
     pub(super) written: &'a str,
     pub(super) attributes: &'a [Attribute<'a>],
@@ -98,13 +98,21 @@ pub(crate) fn read_attributes<'a>(
     }
 }
 
+/// Whether the tag before `end` is written `<… />`; the slash may belong to the `last` attribute.
+pub(super) fn is_self_closing(html: &str, end: usize, last: Option<&Attribute<'_>>) -> bool {
+    // Values are slices of the page, so their place follows from their address.
+    let start = html.as_ptr() as usize;
+    let value_end = last.map_or(0, |last| last.value.as_ptr() as usize + last.value.len() - start);
+    html.as_bytes()[end - 2] == b'/' && value_end != end - 1
+}
+
 /// The value after an attribute's name, if any, and its end.
 #[inline]
 fn read_value(html: &str, name_end: usize) -> Option<(&str, usize)> {
     let bytes = html.as_bytes();
     let after = skip_space(bytes, name_end)?;
     if bytes[after] != b'=' {
-        return Some(("", after));
+        return Some((&html[name_end..name_end], after));
     }
     let start = skip_space(bytes, after + 1)?;
     if let quote @ (b'"' | b'\'') = bytes[start] {

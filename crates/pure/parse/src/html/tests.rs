@@ -79,6 +79,85 @@ fn broken_pages_end_where_the_standard_ends_them() {
     assert_eq!(log(""), "");
 }
 
+/// Foreign content: SVG and MathML.
+#[test]
+fn foreign_elements_end_where_the_standard_ends_them() {
+    assert_eq!(log("<svg/>a"), "<svg \"a");
+    assert_eq!(log("<svg><path d=x/>a<g/></svg>b"), "<svg <path d=x/ \"a <g > > \"b");
+    assert_eq!(log("<svg><path d='x'/>a<p>b"), "<svg <path d=x \"a > <p \"b >");
+    assert_eq!(log("<math><mi>a<b>c</b></mi><div>d"), "<math <mi \"a <b \"c > > > <div \"d >");
+    assert_eq!(log("<svg><desc><p>a</p></desc>b</svg>c"), "<svg <desc <p \"a > > \"b > \"c");
+    assert_eq!(log("<svg><style>a<b>c"), "<svg <style \"a > > <b \"c >");
+    assert_eq!(log("<svg><font>a<font color=x>b"), "<svg <font \"a > > <font color=x \"b >");
+    assert_eq!(log("<div><svg><g></div>a"), "<div <svg <g > > > \"a");
+    assert_eq!(log("<svg></p>a"), "<svg > <p \"a");
+    assert_eq!(log("<svg><![CDATA[a<b>&amp;]]>c</svg><![CDATA[d]]>e"), "<svg \"a<b>&amp;c > \"e");
+    let annotation = "<math><annotation-xml encoding=Text/HTML><p>a</p></annotation-xml>b";
+    assert_eq!(log(annotation), "<math <annotation-xml encoding=Text/HTML <p \"a > > \"b >");
+}
+
+#[test]
+fn scripts_hold_scripts_in_comments() {
+    assert_eq!(
+        log("<script><!--<script>a</script>b--></script>c"),
+        "<script #<!--<script>a</script>b--> > \"c"
+    );
+    assert_eq!(log("<script><!--a</script>b"), "<script #<!--a > \"b");
+    assert_eq!(log("<script><!--><script></script>b"), "<script #<!--><script> > \"b");
+    assert_eq!(log("<script><!--<script></script>a"), "<script #<!--<script></script>a >");
+    assert_eq!(log("<script><!--<scripts></script>a"), "<script #<!--<scripts> > \"a");
+}
+
+#[test]
+fn nul_is_dropped_or_replaced() {
+    assert_eq!(log("a\0b\0<p title=c\0>"), "\"ab <p title=c\u{fffd} >");
+    assert_eq!(
+        log("<title>a\0b</title><svg>c\0<desc>d\0"),
+        "<title \"a\u{fffd}b > <svg \"c\u{fffd} <desc \"d > >"
+    );
+}
+
+#[test]
+fn end_tags_close_only_what_is_in_their_scope() {
+    assert_eq!(log("<span><div>a</span>b"), "<span <div \"ab > >");
+    assert_eq!(log("<div><table><td></div>a"), "<div <table <td \"a > > >");
+    assert_eq!(log("<div><button></div>a"), "<div <button > > \"a");
+    assert_eq!(log("<b><div>a</b>b</div>c"), "<b <div \"ab > > \"c");
+    assert_eq!(log("<a><p>a<a>b"), "<a <p \"a <a \"b > > >");
+    assert_eq!(log("<h1>a</h2>b"), "<h1 \"a > \"b");
+    assert_eq!(log("<div>a</body></html>b"), "<div \"ab >");
+    assert_eq!(log("a</p>b</br>c"), "\"a <p \"b <br \"c");
+    assert_eq!(log("<ul><li><div></li>a"), "<ul <li <div > > \"a >");
+}
+
+#[test]
+fn start_tags_close_what_they_cannot_stand_in() {
+    assert_eq!(log("<td>a<select>b<input>c"), "\"a <select \"b > <input \"c");
+    assert_eq!(log("<select>a<select>b"), "<select \"a > \"b");
+    assert_eq!(log("<li><section><li>a"), "<li <section <li \"a > > >");
+    assert_eq!(log("<p><table>a"), "<p <table \"a > >");
+    assert_eq!(log("<!doctype html><p><table>a"), "<p > <table \"a >");
+    assert_eq!(log("<table><div>a<tr><td>b"), "<table <div \"a > <tr <td \"b > > >");
+    assert_eq!(log("<table><form><tr><td>b"), "<table <form <tr <td \"b > > > >");
+    assert_eq!(log("<table><td>a<tbody>b"), "<table <td \"a > <tbody \"b > >");
+    assert_eq!(log("<body a><body b>c"), "<body a= <body b= \"c >");
+    assert_eq!(log("<head><p>a<head><body>b</head>c"), "<head <p \"a <body \"bc > >");
+}
+
+#[test]
+fn a_frameset_shows_only_frames() {
+    assert_eq!(log("<frameset>a<frame src=b><p>c</frameset>d"), "<frame src=b");
+    assert_eq!(log("a<frameset>b<frame>c"), "\"abc");
+}
+
+#[test]
+fn preformatted_elements_without_markup_are_text() {
+    assert_eq!(
+        log("<xmp>a<b>&amp;</xmp>c<plaintext>d</plaintext>"),
+        "<xmp \"a<b>&amp; > \"c <plaintext \"d</plaintext> >"
+    );
+}
+
 #[test]
 fn depth_is_capped_and_text_still_told() {
     let deep = format!("{}x{}y", "<div>".repeat(100_000), "</div>".repeat(100_000));
@@ -121,6 +200,13 @@ fn hostile_pages_take_linear_time() {
         "<!---",
         "<p>a</b>",
         "<svg><![CDATA[",
+        "<svg><g></x>",
+        "<math><mi>",
+        "<script><!--<script>",
+        "<b><table></b>",
+        "<table><tr><td></div>",
+        "<frameset>",
+        "a\0",
         "<ul><li><dl><dd>",
     ];
     for shape in shapes {
@@ -148,7 +234,8 @@ proptest! {
     fn anything_can_be_scanned(pieces in proptest::collection::vec(prop_oneof![
         Just("<p>"), Just("</p>"), Just("<div a=b>"), Just("</div>"), Just("<br>"), Just("<"), Just("</"),
         Just("<!--"), Just("-->"), Just("<script>"), Just("</script>"), Just("&"), Just("amp;"), Just("'"),
-        Just("\""), Just("="), Just(">"), Just(" "), Just("é"), Just("<td>"), Just("<li>"), Just("</ul>"),
+        Just("<svg>"), Just("</svg>"), Just("<path/>"), Just("<desc>"), Just("<math>"), Just("<![CDATA["), Just("]]>"),
+        Just("<table>"), Just("<select>"), Just("<frameset>"), Just("\0"), Just("\""), Just("="), Just(">"), Just(" "), Just("é"), Just("<td>"), Just("<li>"), Just("</ul>"),
     ], 0..60)) {
         log(&pieces.concat());
     }

@@ -209,6 +209,12 @@ impl Visitor for Links {
         }
     }
 
+    fn leave(&mut self, name: Name) {
+        if name == names::A {
+            self.end_anchor();
+        }
+    }
+
     fn close(&mut self, name: Name) {
         match name {
             names::A => self.end_anchor(),

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Compares the HTML scan with html5lib.
+
+Usage: scripts/html_oracle.py [FOLDER ...]
+
+Three sets of pages: the tree-construction cases in html5lib's source package, 4,000 generated tag
+soups, and the .html files of every FOLDER. For each set, prints the share of pages on which both
+agree about all text, the text shown (outside templates, drawings, controls and anything hidden) and
+the links, and how the others differ: `order` (same characters, other order), `missing`, `extra`, or
+`other`. White space does not count, a link counts once. SHOW=n prints n examples of each.
+
+Installs html5lib below target/ and exits 1 if a share is below LEAST.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tarfile
+import urllib.request
+import venv
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / "target" / "html5lib"
+SOURCE = (
+    "https://files.pythonhosted.org/packages/ac/b6/"
+    "b55c3f49042f1df3dcd422b7f224f939892ee94f22abcf503a9b7339eaf2/html5lib-1.1.tar.gz"
+)
+# Least share of pages, in percent, by set and by what is compared.
+LEAST = {"tree construction": (99.0, 99.0, 99.0), "tag soup": (99.0, 99.0, 99.0)}
+# Elements without text, and elements whose text is not shown.
+RAW = {"script", "style", "iframe", "noembed", "noframes"}
+SILENT = {"template", "noscript", "svg", "canvas", "object", "select", "button", "textarea"}
+SOUPS = 4000
+
+
+def main():
+    python = HOME / "bin" / "python"
+    if not python.exists():
+        venv.create(HOME, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "html5lib==1.1"], check=True)
+    if Path(sys.prefix).resolve() != HOME.resolve():
+        os.execv(python, [str(python), __file__, *sys.argv[1:]])
+    sets = {"tree construction": cases(), "tag soup": [soup(n) for n in range(SOUPS)]}
+    for folder in sys.argv[1:]:
+        sets[folder] = [page.read_bytes() for page in sorted(Path(folder).rglob("*.html"))]
+    too_low = [name for name, pages in sets.items() if not compare(name, pages)]
+    sys.exit(f"below the least share: {', '.join(too_low)}" if too_low else 0)
+
+
+def cases():
+    """The inputs of html5lib's tree-construction tests."""
+    archive = HOME / "html5lib.tar.gz"
+    if not archive.exists():
+        urllib.request.urlretrieve(SOURCE, archive)
+    pages = []
+    with tarfile.open(archive) as files:
+        for member in sorted(files.getnames()):
+            if "/tree-construction/" in member and member.endswith(".dat"):
+                text = files.extractfile(member).read()
+                for case in text.split(b"#data\n")[1:]:
+                    pages.append(case.split(b"\n#errors")[0])
+    return pages
+
+
+PIECES = """
+a b c d e f &amp; &lt x; < </ <!--c--> <!--> <![CDATA[g]]> &#0; <br> <br/> </br> <hr> <img> <p>
+<p> </p> <p> <div> </div> <b> </b> <i> </i> <em> </em> <a_href=1> <a_href=2> </a> <ul> </ul> <li>
+<li> </li> <dl> <dt> <dd> </dl> <h1> </h1> <table> <table> </table> <tr> <td> <td> </td> </tr>
+<th> <tbody> <caption> <option> <select><option>l</select> <button> </button> <form> </form>
+<input> <svg> <svg/> </svg> <math> </math> <path/> <desc> </desc> <foreignObject> </foreignObject>
+<mi> </mi> <mtext> </mtext> <script>h</script> <style>i</style> <title>j</title>
+<textarea>k</textarea> <p_hidden> <div_hidden> <span> </span> <span/>
+<body> </body> <html> </html> <head> </head> <center> </center> <pre> </pre> <blockquote>
+</blockquote> <object> </object> <address> <nobr> </nobr> <font> <ruby> <rt>
+""".split()
+
+
+def soup(seed):
+    """A page of random pieces, the same for the same seed.
+
+    A select comes whole, because html5lib 1.1 is older than the standard's present rules for it.
+    There is no template, which it does not know, and no noscript, of which it shows some.
+    """
+    dice = random.Random(seed)
+    pieces = dice.choices(PIECES, k=dice.randint(4, 40))
+    start = dice.choice(["", "<!doctype html>"])
+    return (start + " ".join(piece.replace("_", " ") for piece in pieces)).encode()
+
+
+def compare(name, pages):
+    """Prints the figures of one set; returns whether they suffice."""
+    folder = HOME / "pages"
+    folder.mkdir(exist_ok=True)
+    files = [folder / f"{n}.html" for n in range(len(pages))]
+    for file, page in zip(files, pages):
+        file.write_bytes(page)
+    command = ["cargo", "run", "-q", "-p", "tidewatch-parse", "--example", "outline"]
+    command = os.environ.get("OUTLINE", "").split() or command
+    done = subprocess.run(command, input="\n".join(map(str, files)), cwd=ROOT, text=True,
+                          stdout=subprocess.PIPE, check=True)
+    ours = [json.loads(line) for line in done.stdout.splitlines()]
+    judged = [(page, our, oracle(page)) for page, our in zip(pages, ours)]
+    judged = [(page, our, their) for page, our, their in judged if their]
+    if len(judged) < len(pages):
+        print(f"{name}: html5lib fails on {len(pages) - len(judged)} of {len(pages)} pages")
+    suffices = True
+    for what, least in zip(("all", "shown", "links"), LEAST.get(name, (0, 0, 0))):
+        kinds = Counter()
+        for page, our, their in judged:
+            kind = difference(our[what], their[what])
+            kinds[kind] += 1
+            if kind != "equal" and kinds[kind] <= int(os.environ.get("SHOW", 0)):
+                print(f"  {what} {kind}: {page[:200]!r}\n    ours   {str(our[what])[:200]!r}\n"
+                      f"    theirs {str(their[what])[:200]!r}")
+        share = 100 * kinds.pop("equal", 0) / len(judged)
+        rest = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+        print(f"{name}: {what}: {share:.2f}% of {len(judged)} pages equal; {rest or 'no other'}")
+        suffices = suffices and share >= least
+    return suffices
+
+
+def difference(ours, theirs):
+    squeezed = lambda it: "".join(it.split()) if isinstance(it, str) else sorted(set(it))
+    ours, theirs = squeezed(ours), squeezed(theirs)
+    if ours == theirs:
+        return "equal"
+    here, there = Counter(ours), Counter(theirs)
+    if here == there:
+        return "order"
+    if not here - there:
+        return "missing"
+    return "other" if there - here else "extra"
+
+
+def oracle(page):
+    """The same by html5lib's tree; `None` if html5lib fails."""
+    import html5lib
+
+    try:
+        tree = html5lib.parse(page.decode(errors="replace"), namespaceHTMLElements=False)
+    except AssertionError:
+        return None
+    everything, shown, links = [], [], []
+    # A stack, because pages nest deeper than Python recurses.
+    todo = [(tree, False)]
+    while todo:
+        node, is_silent = todo.pop()
+        if isinstance(node, str):
+            everything.append(node)
+            shown.append("" if is_silent else node)
+            continue
+        name = node.tag.rpartition("}")[2] if isinstance(node.tag, str) else ""
+        if name in ("a", "area") and node.get("href") is not None:
+            links.append(node.get("href").strip())
+        is_inside = is_silent or name in SILENT or node.get("hidden") is not None
+        children = [] if not name or node.tag in RAW else [(node.text or "", is_inside)]
+        for child in node if children else ():
+            children += [(child, is_inside), (child.tail or "", is_inside)]
+        todo += reversed(children)
+    return {"all": "".join(everything), "shown": "".join(shown), "links": links}
+
+
+if __name__ == "__main__":
+    main()
