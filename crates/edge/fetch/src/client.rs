@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hyper::header::{self, HeaderValue};
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
 use crate::{
     AddressPolicy, CertificateDer, Dial, Dns, End, Failure, Fetched, Hop, Limits, Proxy, Purpose,
@@ -54,6 +55,27 @@ impl Config {
             http2: true,
         }
     }
+}
+
+/// Reads the certificates of a PEM file, for [`Config::more_roots`].
+pub fn read_roots(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BadRoots> {
+    let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match roots {
+        Ok(roots) if !roots.is_empty() => Ok(roots),
+        Ok(_) => Err(BadRoots::None),
+        Err(error) => Err(BadRoots::Malformed(error.to_string())),
+    }
+}
+
+/// Why a PEM file gives no certificates.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadRoots {
+    /// It holds none.
+    #[error("it holds no certificate; write them in PEM, from -----BEGIN CERTIFICATE-----")]
+    None,
+    /// It is not PEM.
+    #[error("it is not PEM: {0}")]
+    Malformed(String),
 }
 
 /// The crawler's `User-Agent`: its name, and where to complain.

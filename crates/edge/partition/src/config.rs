@@ -38,6 +38,8 @@ pub struct Config {
     pub robots_retry: Span,
     /// A file of names with fixed addresses; none if empty.
     pub hosts_file: String,
+    /// A PEM file of certificates to trust besides Mozilla's; none if empty.
+    pub roots_file: String,
     /// `host:port` of a proxy; none if empty.
     pub proxy: String,
     /// Value of Proxy-Authorization; none if empty.
@@ -91,6 +93,7 @@ impl Default for Config {
             allow_private: false,
             robots_retry: Span::HOUR,
             hosts_file: String::new(),
+            roots_file: String::new(),
             proxy: String::new(),
             proxy_authorization: String::new(),
             fetch: tidewatch_fetch::Limits::default(),
@@ -161,6 +164,8 @@ const KEYS: &[Key] = keys! {
         "Fetch from private and loopback addresses. For your own network only.";
     "network.hosts_file" => hosts_file,
         "File of lines `ADDRESS[:PORT] NAME…`, used instead of the DNS for these names.";
+    "network.roots_file" => roots_file,
+        "PEM file of certificates trusted besides Mozilla's, such as that of your own network.";
     "network.proxy" => proxy, "HTTP proxy for all requests, as \"host:port\"; empty for none.";
     "network.proxy_authorization" => proxy_authorization,
         "Value of Proxy-Authorization, such as \"Basic …\"; empty for none.";
@@ -193,6 +198,8 @@ const KEYS: &[Key] = keys! {
     "scope.types" => scope.types,
         "File types wanted, such as \"html\" and \"pdf\"; all if empty. Links are followed \
          from \"html\" only if it is among them; sitemaps and feeds are always read.";
+    "scope.requisites" => scope.requisites,
+        "Fetch style sheets, scripts, images and fonts of the pages taken in too, from any host.";
     "hygiene.depth" => scope.tolerance.depth, "Most links and redirects from a seed to a page.";
     "hygiene.pages_per_host" => scope.tolerance.pages_per_host, "Most pages known of one host.";
     "hygiene.segments" => scope.tolerance.segments, "Most path segments of an address.";

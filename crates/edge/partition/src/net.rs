@@ -8,13 +8,13 @@ use tidewatch_archive::{Digest, Exchange, Packed, Revisit, digest};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, Reason, Span};
 use tidewatch_fetch::{
-    AddressPolicy, BadHosts, Dns, End, Failure, Fetched, Fetcher, Hop, Hosts, Proxy, Purpose,
-    Request, Resolve, Response, Validators,
+    AddressPolicy, BadHosts, BadRoots, CertificateDer, Dns, End, Failure, Fetched, Fetcher, Hop,
+    Hosts, Proxy, Purpose, Request, Resolve, Response, Validators, read_roots,
 };
 
 use crate::Config;
 use crate::partition::overloaded;
-use crate::read::read;
+use crate::read::{read, requisites_of};
 use crate::work::{Came, Held, Job, Report};
 
 /// How long a host's address is cached before the resolver, which honours the records' TTL, is
@@ -24,9 +24,11 @@ const ADDRESS_HOLDS: Span = Span::MINUTE.times(10);
 /// Why a [`Net`] cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum NoNetwork {
-    /// The hosts file cannot be read.
-    #[error("cannot read network.hosts_file {file}: {source}")]
+    /// A file that a setting names cannot be read.
+    #[error("cannot read {key} {file}: {source}")]
     Unreadable {
+        /// The setting.
+        key: &'static str,
         /// The file.
         file: String,
         /// The system's error.
@@ -39,6 +41,14 @@ pub enum NoNetwork {
         file: String,
         /// What is wrong.
         bad: BadHosts,
+    },
+    /// The file of certificates is malformed.
+    #[error("network.roots_file {file}: {bad}")]
+    BadRoots {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        bad: BadRoots,
     },
     /// The proxy is not `host:port`.
     #[error("network.proxy must be `host:port`, not `{0}`")]
@@ -63,9 +73,8 @@ impl Net {
         let hosts = match config.hosts_file.as_str() {
             "" => Hosts::default(),
             file => {
-                let text = std::fs::read_to_string(file)
-                    .map_err(|source| NoNetwork::Unreadable { file: file.to_owned(), source })?;
-                Hosts::parse(&text)
+                let text = setting_file("network.hosts_file", file)?;
+                Hosts::parse(&String::from_utf8_lossy(&text))
                     .map_err(|bad| NoNetwork::BadHosts { file: file.to_owned(), bad })?
             }
         };
@@ -83,6 +92,7 @@ impl Net {
         options.addresses = AddressPolicy { allow_all: config.allow_private, ..Default::default() };
         options.limits = config.fetch.clone();
         options.proxy = proxy(config)?;
+        options.more_roots = roots(config)?;
         let hosts = Arc::new(hosts);
         let fetcher = Fetcher::with(options, Arc::clone(&hosts) as _, Arc::clone(&hosts) as _)?;
         Ok(Net::new(fetcher, hosts, &config.agent, config.archive_level))
@@ -91,7 +101,8 @@ impl Net {
     /// Fetches with `fetcher`, obeys robots directives for `agent`, and packs records at gzip's
     /// `level`. `resolver` is the fetcher's own.
     pub fn new(fetcher: Fetcher, resolver: Arc<dyn Resolve>, agent: &str, level: u32) -> Net {
-        Net { fetcher, resolver, agent: agent.to_owned(), level: level.clamp(1, 9), text_bytes: 0 }
+        let (agent, level) = (agent.to_owned(), level.clamp(1, 9));
+        Net { fetcher, resolver, agent, level, text_bytes: 0 }
     }
 
     /// Adds parsed documents to reports, with at most `text_bytes` of text, for an index.
@@ -105,14 +116,23 @@ impl Net {
         match job {
             Job::Resolve { host, name, .. } => self.resolve(host, &name).await,
             Job::Robots { host, url } => self.robots(host, url).await,
-            Job::Page { host, page, url, held } => {
+            Job::Page { host, page, url, held, requisites } => {
                 let asked = SystemTime::now();
                 let fetched = self.fetch(&url, held.as_ref()).await;
                 let response = fetched.response();
                 let (status, body_bytes) =
                     response.map_or((None, 0), |r| (Some(r.status), r.body.len() as u64));
                 // A page that makes the parser panic fails; its host and the crawl go on.
-                let read = || self.read_page(&url, held.as_ref(), &fetched);
+                let read = || {
+                    let (mut came, packed) = self.read_page(&url, held.as_ref(), &fetched);
+                    if let (Came::Content(content), Some(response), true) =
+                        (&mut came, fetched.response(), requisites)
+                    {
+                        let content_type = response.header("content-type");
+                        content.requisites = requisites_of(&url, content_type, &response.body);
+                    }
+                    (came, packed)
+                };
                 let (came, packed) = catch_unwind(AssertUnwindSafe(read))
                     .unwrap_or((Came::Refused(Reason::Other), None));
                 let asked = fetched.hops.last().map_or(asked, |hop| hop.at);
@@ -237,6 +257,21 @@ impl Net {
         };
         Packed::new(&exchange, self.level)
     }
+}
+
+fn setting_file(key: &'static str, file: &str) -> Result<Vec<u8>, NoNetwork> {
+    let unreadable = |source| NoNetwork::Unreadable { key, file: file.to_owned(), source };
+    std::fs::read(file).map_err(unreadable)
+}
+
+/// Certificates that are trusted besides Mozilla's.
+fn roots(config: &Config) -> Result<Vec<CertificateDer<'static>>, NoNetwork> {
+    let file = &config.roots_file;
+    if file.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bad = |bad| NoNetwork::BadRoots { file: file.clone(), bad };
+    read_roots(&setting_file("network.roots_file", file)?).map_err(bad)
 }
 
 fn proxy(config: &Config) -> Result<Option<Proxy>, NoNetwork> {

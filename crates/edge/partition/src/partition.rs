@@ -43,7 +43,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId, Reason, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input};
 use tidewatch_frontier::{Command, Next as Asked};
-use tidewatch_store::{CopyRow, PageRow, Store, StoreError, is_full};
+use tidewatch_store::{CopyRow, Hops, PageRow, Store, StoreError, is_full};
 
 pub(crate) use self::member::Member;
 pub use self::operate::{Heard, HostView, Portrait, SourceView};
@@ -163,7 +163,7 @@ struct Found {
     /// Links from a seed.
     depth: u16,
     /// Redirects since that link.
-    hops: u8,
+    hops: Hops,
     /// Whether it is watched for new links.
     is_source: bool,
     weight: f64,
@@ -172,7 +172,7 @@ struct Found {
 impl Found {
     /// Named by the operator, a host or its robots.txt.
     const fn named(is_source: bool) -> Found {
-        Found { via: None, depth: 0, hops: 0, is_source, weight: 1.0 }
+        Found { via: None, depth: 0, hops: Hops::NONE, is_source, weight: 1.0 }
     }
 }
 
@@ -290,7 +290,8 @@ impl Partition {
                 |capture| capture.unix_micros,
             ),
         });
-        Ok(Some(Job::Page { host, page, url, held }))
+        let requisites = self.config.scope.requisites;
+        Ok(Some(Job::Page { host, page, url, held, requisites }))
     }
 
     /// The address that a host resolved to last.

@@ -6,6 +6,7 @@ use tidewatch_fetch::Response;
 use tidewatch_parse::document::{Kind, Parsed, Source, Wanted, parse};
 use tidewatch_parse::fragments::Shingling;
 use tidewatch_parse::reading::Scope;
+use tidewatch_parse::requisites::requisites;
 use tidewatch_store::Capture;
 
 use crate::work::Content;
@@ -54,6 +55,15 @@ pub(crate) fn read(
     content.parsed = (text_bytes > 0).then(|| Box::new(parsed.clone()));
     fill(parsed, &base, &mut content);
     content
+}
+
+/// What a browser loads to show a response.
+pub(crate) fn requisites_of(
+    url: &CanonicalUrl,
+    content_type: Option<&str>,
+    body: &[u8],
+) -> Vec<CanonicalUrl> {
+    Base::of(url).map(|base| requisites(body, content_type, &base)).unwrap_or_default()
 }
 
 /// The links and feeds of an archived response that may be followed.

@@ -2,7 +2,8 @@
 //!
 //! A URL becomes a page if every rule of the [`Scope`] agrees: its host is within reach of the seeds or
 //! listed, an include pattern matches (if there are any) and no exclude pattern does, its file type is
-//! wanted, and it is neither too far from a seed nor a trap, on a host that is not full. Whatever is
+//! wanted, and it is neither too far from a seed nor a trap, on a host that is not full. The requisites
+//! of a page (style sheets, scripts, images) need no host, include pattern or type, if they are wanted. Whatever is
 //! left out has a [`DropReason`]. Seeds are always taken in: the operator named them.
 //!
 //! Rules and the seeds' hosts are stored with the crawl, so it goes on with the same scope.
@@ -116,6 +117,8 @@ pub struct ScopeRules {
     pub exclude: Vec<UrlPattern>,
     /// File types wanted; all if empty.
     pub types: Vec<FileType>,
+    /// Whether requisites of pages are taken in too.
+    pub requisites: bool,
     /// Depth, pages of a host, and traps.
     pub tolerance: Tolerance,
 }
@@ -193,6 +196,25 @@ impl Scope {
     ) -> Result<(), DropReason> {
         self.covers(url, is_source)?;
         self.rules.tolerance.judge(url, found)
+    }
+
+    /// Whether the requisite of a page that is in scope may become a page: on any host, of any type,
+    /// but for the exclude patterns.
+    pub(crate) fn admit_requisite(
+        &self,
+        url: &CanonicalUrl,
+        found: Found,
+    ) -> Result<(), DropReason> {
+        self.covers_requisite(url)?;
+        self.rules.tolerance.judge(url, found)
+    }
+
+    pub(crate) fn covers_requisite(&self, url: &CanonicalUrl) -> Result<(), DropReason> {
+        if !self.rules.requisites {
+            return Err(DropReason::OtherHost);
+        }
+        let is_excluded = self.rules.exclude.iter().any(|pattern| pattern.matches(url));
+        if is_excluded { Err(DropReason::Excluded) } else { Ok(()) }
     }
 
     /// Whether a page that became known under other rules may be fetched.
@@ -284,6 +306,9 @@ impl Scope {
         add("only URLs like", rules.include.iter().map(UrlPattern::to_string).collect());
         add("no URLs like", rules.exclude.iter().map(UrlPattern::to_string).collect());
         add("only files of type", rules.types.iter().map(FileType::to_string).collect());
+        if rules.requisites {
+            parts.push("the requisites of pages on any host".to_owned());
+        }
         if rules.tolerance.depth != usual.depth {
             parts.push(format!("at most {} links from a seed", rules.tolerance.depth));
         }

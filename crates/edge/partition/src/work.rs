@@ -39,6 +39,8 @@ pub enum Job {
         url: CanonicalUrl,
         /// The copy held, if its record is in the archive.
         held: Option<Held>,
+        /// Whether its requisites are wanted.
+        requisites: bool,
     },
 }
 
@@ -154,6 +156,8 @@ pub struct Content {
     pub sketch: Vec<u64>,
     /// Links that may be followed, in page order, with the words of each.
     pub links: Vec<(CanonicalUrl, String)>,
+    /// What a browser loads to show it, if that is wanted.
+    pub requisites: Vec<CanonicalUrl>,
     /// Feeds that it names.
     pub feeds: Vec<CanonicalUrl>,
     /// Links that the page says have changed: indices into `links`, ascending, and when, in

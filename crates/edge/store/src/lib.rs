@@ -54,7 +54,8 @@ pub use self::dir::free_bytes;
 pub use self::error::{StoreError, is_full};
 use self::journal::Journal;
 pub use self::rows::{
-    Absent, Batch, Capture, CopyRow, HostRow, PageRow, Parcel, Place, RobotsRow, SentLink, TwinKey,
+    Absent, Batch, Capture, CopyRow, Hops, HostRow, PageRow, Parcel, Place, RobotsRow, SentLink,
+    TwinKey,
 };
 use self::sieve::{Fingerprint, Sieve};
 use self::synced::{Mark, Synced};

@@ -16,11 +16,43 @@ pub struct PageRow {
     /// Links from a seed.
     pub depth: u16,
     /// Redirects from the address that was linked to this one.
-    pub hops: u8,
+    pub hops: Hops,
     /// The page whose link named it first.
     pub via: Option<PageId>,
     /// Whether it is watched for new links.
     pub is_source: bool,
+}
+
+/// How an address follows from the one that a page named: by redirects, and as a link or a requisite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hops(u8);
+
+impl Hops {
+    /// A link, no redirect.
+    pub const NONE: Hops = Hops(0);
+    /// Set for a requisite.
+    const REQUISITE: u8 = 0x80;
+
+    /// A part of a page, such as a style sheet or an image.
+    pub const fn requisite() -> Hops {
+        Hops(Hops::REQUISITE)
+    }
+
+    /// Whether the page needs it to be shown.
+    pub const fn is_requisite(self) -> bool {
+        self.0 & Hops::REQUISITE != 0
+    }
+
+    /// Redirects followed.
+    pub const fn redirects(self) -> u8 {
+        self.0 & !Hops::REQUISITE
+    }
+
+    /// One more redirect.
+    #[must_use]
+    pub const fn and_redirect(self) -> Hops {
+        if self.redirects() == !Hops::REQUISITE { self } else { Hops(self.0 + 1) }
+    }
 }
 
 /// Where a response lies in the archive.
@@ -133,7 +165,7 @@ pub struct SentLink {
     /// Links from a seed.
     pub depth: u16,
     /// Redirects from the address that was linked to this one.
-    pub hops: u8,
+    pub hops: Hops,
     /// Whether it is watched for new links.
     pub is_source: bool,
 }

@@ -22,6 +22,7 @@ mod noise;
 pub mod plain_text;
 pub mod reading;
 mod refused;
+pub mod requisites;
 pub mod sitemap;
 mod xml;
 

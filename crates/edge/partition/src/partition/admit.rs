@@ -1,13 +1,14 @@
 //! Which links become pages, and which pages may be fetched.
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{DropReason, HostId, LinkSeen, Time};
+use tidewatch_core::{DropReason, HostId, LinkSeen, PageId, Time};
 use tidewatch_frontier::hygiene;
 use tidewatch_robots::Robots;
-use tidewatch_store::PageRow;
+use tidewatch_store::{Hops, PageRow};
 
 use super::hygiene::is_probe;
 use super::{CrawlError, Found, Partition};
+use crate::work::Content;
 
 impl Partition {
     /// The page that a link leads to, made known if it is not; `None` if it is dropped or belongs to
@@ -33,13 +34,41 @@ impl Partition {
         Ok(Some(LinkSeen { page, is_new: true }))
     }
 
+    /// Makes the requisites of a page known. Those of a style sheet are one step farther from the
+    /// seeds, so that no chain of them is endless. A requisite's links are not followed.
+    pub(super) fn need(
+        &mut self,
+        page: PageId,
+        row: &PageRow,
+        content: &mut Content,
+        now: Time,
+    ) -> Result<(), CrawlError> {
+        let is_requisite = row.hops.is_requisite();
+        if is_requisite {
+            content.links.clear();
+            content.dated.clear();
+            content.feeds.clear();
+        }
+        let depth = row.depth.saturating_add(u16::from(is_requisite));
+        let found =
+            Found { via: Some(page), depth, hops: Hops::requisite(), ..Found::named(false) };
+        for url in std::mem::take(&mut content.requisites) {
+            self.link(&url, found, now)?;
+        }
+        Ok(())
+    }
+
     /// Whether a URL may become a page.
     fn may_know(&self, url: &CanonicalUrl, found: Found) -> Result<(), DropReason> {
         let host = self.pages.host_of(url.origin());
         let host_pages = host.map_or(0, |host| self.pages.pages_of(host));
-        let Found { depth, is_source, .. } = found;
+        let Found { depth, is_source, hops, .. } = found;
         let found = hygiene::Found { depth, host_pages, year: self.timeline.year() };
-        self.scope.admit(url, is_source, found)?;
+        if hops.is_requisite() {
+            self.scope.admit_requisite(url, found)?;
+        } else {
+            self.scope.admit(url, is_source, found)?;
+        }
         // A page that is forbidden by rules not in memory is dropped when its turn comes.
         let path = url.path_and_query();
         if host.and_then(|host| self.robots.allows(host, path)) == Some(false) {
@@ -61,8 +90,10 @@ impl Partition {
     ) -> Result<Option<DropReason>, CrawlError> {
         // A probe needs no include pattern: it is there for its host.
         let is_source = row.is_source || is_probe(row);
-        if let Err(dropped) = self.scope.still_covers(url, is_source, row.depth) {
-            return Ok(Some(dropped));
+        let is_needed = row.hops.is_requisite() && self.scope.covers_requisite(url).is_ok();
+        match self.scope.still_covers(url, is_source, row.depth) {
+            Err(dropped) if !is_needed => return Ok(Some(dropped)),
+            _ => {}
         }
         Ok((!self.allows(host, &row.path)?).then_some(DropReason::Disallowed))
     }

@@ -72,6 +72,9 @@ impl Partition {
         content: &Content,
         is_held: bool,
     ) -> Result<Option<DropReason>, CrawlError> {
+        if row.hops.is_requisite() {
+            return Ok(None);
+        }
         let is_list = row.is_source || !content.list.is_empty();
         if row.depth > 0 && !is_list && !self.scope.wants_media(&content.capture.media_type) {
             return Ok(Some(DropReason::FileType));

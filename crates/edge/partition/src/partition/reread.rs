@@ -13,7 +13,8 @@ use tidewatch_store::{CopyRow, StoreError};
 
 use super::{CrawlError, Found, Partition, SCOPE};
 use crate::pages::Pages;
-use crate::read::links_of;
+use crate::read::{links_of, requisites_of};
+use crate::work::Content;
 
 /// Name under which the store keeps the next copy to be read; empty once all are.
 const NAME: &str = "reread";
@@ -80,6 +81,14 @@ impl Partition {
         // A record that is lost is fetched again in its own time.
         let Ok(record) = read_at(&file, copy.place.offset) else { return Ok(()) };
         let (url, row) = (self.address(page)?, self.pages.page_row(page)?);
+        if self.config.scope.requisites {
+            let content_type = record.http_header("content-type");
+            let requisites = requisites_of(&url, content_type.as_deref(), record.message().1);
+            self.need(page, &row, &mut Content { requisites, ..Content::default() }, now)?;
+        }
+        if row.hops.is_requisite() {
+            return Ok(());
+        }
         let (links, feeds) = links_of(&url, &record, &self.config.agent);
         let depth = row.depth.saturating_add(1);
         let found = Found { via: Some(page), depth, ..Found::named(false) };

@@ -216,8 +216,8 @@ impl Partition {
         now: Time,
     ) -> Result<Settled, CrawlError> {
         let Before { page, ref row, .. } = *from;
-        let hops = row.hops.saturating_add(1);
-        if usize::from(hops) > self.config.fetch.redirects {
+        let hops = row.hops.and_redirect();
+        if usize::from(hops.redirects()) > self.config.fetch.redirects {
             self.tally.count(Reason::TooManyRedirects);
             self.tell_outcome(page, Told::Failed(Reason::TooManyRedirects), now)?;
             return Ok(Settled::Nothing);
@@ -245,6 +245,7 @@ impl Partition {
         let Before { page, row, copy: old, kind } = before;
         let changed = old.as_ref().map(|old| old.identity != content.identity);
         let depth = row.depth.saturating_add(1);
+        self.need(page, &row, &mut content, now)?;
         let seen = old.as_ref().map(|old| old.at);
         let (links, anchors) = self.links(page, &mut content, depth, seen, now)?;
         self.tally.copies += 1;

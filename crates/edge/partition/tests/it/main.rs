@@ -9,6 +9,7 @@ mod isolation;
 mod living;
 mod partitions;
 mod politeness;
+mod requisites;
 mod scope;
 mod snapshots;
 

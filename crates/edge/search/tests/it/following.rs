@@ -39,7 +39,7 @@ impl Crawl {
             host: HostId(0),
             path: path.to_owned(),
             depth: 0,
-            hops: 0,
+            hops: tidewatch_store::Hops::NONE,
             via: None,
             is_source: false,
         };

@@ -22,7 +22,14 @@ fn add_page(store: &mut Store, batch: &mut Batch, number: u32) -> PageId {
     let host = store.host_of("https://a.example");
     let host = host.unwrap_or_else(|| store.add_host(self::host("https://a.example"), batch));
     let path = format!("/{number}");
-    let row = PageRow { host, path: path.clone(), depth: 1, hops: 0, via: None, is_source: false };
+    let row = PageRow {
+        host,
+        path: path.clone(),
+        depth: 1,
+        hops: tidewatch_store::Hops::NONE,
+        via: None,
+        is_source: false,
+    };
     store.add_page(&format!("https://a.example{path}"), row, batch).unwrap()
 }
 

@@ -30,6 +30,10 @@ pub(super) struct ScopeArgs {
     /// are always read.
     #[arg(long, value_name = "TYPE", value_delimiter = ',')]
     types: Vec<FileType>,
+    /// Fetch style sheets, scripts, images and fonts of the pages taken in too, from any host, so
+    /// that the archive shows the pages as they were.
+    #[arg(long)]
+    requisites: bool,
     /// Most links and redirects from a seed to a page.
     #[arg(long, value_name = "N")]
     depth: Option<u16>,
@@ -54,6 +58,7 @@ impl ScopeArgs {
         set("scope.types", list(&self.types))?;
         let hosts = self.hosts.as_deref().map(read_hosts).transpose()?;
         set("scope.hosts", hosts.as_deref().and_then(list))?;
+        set("scope.requisites", self.requisites.then_some(Value::Boolean(true)))?;
         set("hygiene.depth", self.depth.map(|depth| Value::Integer(depth.into())))?;
         set("hygiene.pages_per_host", self.pages_per_host.map(|most| Value::Integer(most.into())))?;
         set("politeness.allow_private", self.allow_private.then_some(Value::Boolean(true)))

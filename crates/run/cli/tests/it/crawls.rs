@@ -119,6 +119,7 @@ fn what_cannot_be_crawled_is_told_in_a_sentence() {
         ("bad.toml", "[politeness]\nleast_gab = \"1s\"\n"),
         ("hosts.toml", "[network]\nhosts_file = \"hosts\"\n"),
         ("hosts", "nonsense\n"),
+        ("roots.toml", "[network]\nroots_file = \"hosts\"\n"),
         ("proxy.toml", "[network]\nproxy = \"nonsense\"\n"),
         ("seeds", "http://a.example/\nhttp://[/\n"),
         ("other/file", "mine"),
@@ -138,6 +139,7 @@ fn what_cannot_be_crawled_is_told_in_a_sentence() {
     refuse("crawl --dir d", &["knows no page yet", "name a seed"]);
     refuse("crawl http://a.example/ --dir d --config bad.toml", &["politeness.least_gap"]);
     refuse("crawl http://a.example/ --dir d --config hosts.toml", &["hosts_file", "line 1"]);
+    refuse("crawl http://a.example/ --dir d --config roots.toml", &["roots_file", "PEM"]);
     refuse("crawl http://a.example/ --dir d --config proxy.toml", &["network.proxy", "host:port"]);
     refuse("crawl http://a.example/ --dir other", &["holds other files and no crawl"]);
     refuse("crawl http://a.example/ --dir seeds", &["seeds"]);
