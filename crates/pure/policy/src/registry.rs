@@ -52,6 +52,13 @@ fn echo(rule: Rule, pace: Pace, setup: Setup) -> Box<dyn Policy> {
     Box::new(Echo::new(rule, settings))
 }
 
+/// ECHO as the paper has it: without a first look at every source.
+fn literal_echo(rule: Rule, setup: Setup) -> Box<dyn Policy> {
+    let (logs_all, first_look) = (setup.logs_all, false);
+    let settings = echo::Settings { logs_all, first_look, ..echo::Settings::DEFAULT };
+    Box::new(Echo::new(rule, settings))
+}
+
 fn longevity(method: Method) -> Box<dyn Policy> {
     Box::new(Longevity::new(longevity::Settings::new(method, Threshold::Budget)))
 }
@@ -209,6 +216,15 @@ pub const POLICIES: &[Entry] = &[
         "echo-schedule without clicks: all sources are worth the same a page",
         |setup| echo(Rule::Frequency, Pace::Steady, setup),
     ),
+    entry("echo-newpages-literal", "echo-newpages without a first look at every source", |setup| {
+        literal_echo(Rule::NewPages, setup)
+    }),
+    entry("echo-schedule-literal", "echo-schedule without a first look at every source", |setup| {
+        literal_echo(Rule::Schedule, setup)
+    }),
+    entry("echo-greedy-literal", "echo-greedy without a first look at every source", |setup| {
+        literal_echo(Rule::Greedy, setup)
+    }),
     entry("echo-rhythm", "echo-newpages that knows at which hours hosts publish", |setup| {
         echo(Rule::NewPages, Pace::Rhythm, setup)
     }),

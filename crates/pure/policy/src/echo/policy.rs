@@ -7,6 +7,7 @@ use tidewatch_core::{
 
 use super::arrivals::Pace;
 use super::beliefs::{Beliefs, Counting};
+use super::curve::Curve;
 use super::profit::{Assumed, Pooling};
 use super::solve::{Charge, Schedule, Terms, solve};
 use super::watch::Watch;
@@ -47,6 +48,10 @@ pub struct Settings {
     pub logs_all: bool,
     /// Time between two solutions of Algorithm 1; half an hour in the paper.
     pub solve_every: Span,
+    /// Whether every source gets a *first look*: one visit, ahead of everything else, after which it
+    /// has a record of its own. The paper has none. Then a source that was never visited since its
+    /// links were new keeps the pessimistic profit, the schedule leaves it out, and so it stays.
+    pub first_look: bool,
 }
 
 impl Settings {
@@ -58,6 +63,7 @@ impl Settings {
         pooling: Pooling::All,
         logs_all: false,
         solve_every: Span::MINUTE.times(30),
+        first_look: true,
     };
 }
 
@@ -71,6 +77,15 @@ impl Default for Settings {
 const ATTEMPTS: u8 = 3;
 /// Stands for "not a source".
 const NONE: u32 = u32::MAX;
+
+/// What an oracle tells of a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Told {
+    /// Profit and decay of its pages.
+    pub curve: Option<Curve>,
+    /// New links a second.
+    pub arrivals: Option<f64>,
+}
 
 /// A crawler that watches sources for new pages, by one of the [`Rule`]s.
 ///
@@ -91,10 +106,12 @@ pub struct Echo {
     watch: Watch,
     /// Sources without a place in the schedule, by last visit.
     spare: Agenda<(Time, u32)>,
+    /// Sources that wait for their first look, by their first visit.
+    looks: Agenda<(Time, u32)>,
     next_solve: Option<Time>,
     now: Time,
-    /// Terms of sources that are told instead of learnt, by page key.
-    truth: FxHashMap<PageKey, Terms>,
+    /// What is told of sources instead of learnt, by page key.
+    truth: FxHashMap<PageKey, Told>,
 }
 
 #[derive(Clone, Copy)]
@@ -109,7 +126,7 @@ struct Source {
     page: PageId,
     host: HostId,
     is_gone: bool,
-    truth: Option<Terms>,
+    told: Told,
 }
 
 impl Echo {
@@ -132,14 +149,15 @@ impl Echo {
             others: Agenda::default(),
             watch: Watch::default(),
             spare: Agenda::default(),
+            looks: Agenda::default(),
             next_solve: None,
             now: Time::ZERO,
             truth: FxHashMap::default(),
         }
     }
 
-    /// A policy that is told the terms of some sources and learns the rest.
-    pub fn knowing(rule: Rule, settings: Settings, truth: FxHashMap<PageKey, Terms>) -> Self {
+    /// A policy that is told something of some sources and learns the rest.
+    pub fn knowing(rule: Rule, settings: Settings, truth: FxHashMap<PageKey, Told>) -> Self {
         Echo { truth, ..Self::new(rule, settings) }
     }
 
@@ -163,8 +181,8 @@ impl Echo {
 
     fn add_source(&mut self, found: &Discovery<'_>) {
         let (page, host) = (found.page, found.host);
-        let truth = self.truth.get(&found.key).copied();
-        self.sources.push(Source { page, host, is_gone: false, truth });
+        let told = self.truth.get(&found.key).copied().unwrap_or_default();
+        self.sources.push(Source { page, host, is_gone: false, told });
         self.beliefs.add_source(host.0);
     }
 
@@ -208,8 +226,12 @@ impl Echo {
             // Failed: due again after its interval.
             Outcome::Failed(_) => None,
         };
+        let is_first = self.beliefs.last(number as usize).is_none();
         self.beliefs.visited(number as usize, seen.at, links);
         self.watch.visited(number, seen.at);
+        if is_first && self.settings.first_look {
+            self.looks.push((seen.at, number), self.sources[number as usize].host, seen.page);
+        }
         if self.rule == Rule::Greedy {
             self.watch.set_pace(number, self.expected_profit(number as usize, seen.at));
         }
@@ -220,23 +242,19 @@ impl Echo {
 
     /// λᵢPᵢ.
     fn expected_profit(&self, source: usize, now: Time) -> f64 {
-        if let Some(truth) = self.sources[source].truth {
-            return truth.arrivals * truth.profit;
-        }
-        self.beliefs.arrivals(source, now) * self.beliefs.curve(source).profit
+        let terms = self.terms(source, now);
+        terms.arrivals * terms.profit
     }
 
     /// The terms of a source; profit 0 if it is gone.
     fn terms(&self, source: usize, now: Time) -> Terms {
-        if let Some(truth) = self.sources[source].truth {
-            return truth;
-        }
-        let curve = match self.rule {
+        let Source { told, is_gone, .. } = self.sources[source];
+        let curve = told.curve.unwrap_or_else(|| match self.rule {
             Rule::Frequency => Assumed::A_CLICK.curve,
             _ => self.beliefs.curve(source),
-        };
-        let arrivals = self.beliefs.arrivals(source, now);
-        let profit = if self.sources[source].is_gone { 0.0 } else { curve.profit };
+        });
+        let arrivals = told.arrivals.unwrap_or_else(|| self.beliefs.arrivals(source, now));
+        let profit = if is_gone { 0.0 } else { curve.profit };
         Terms { profit, decay: curve.decay, arrivals }
     }
 
@@ -283,6 +301,17 @@ impl Echo {
         self.next_solve.is_none_or(|next| now >= next || now + self.settings.solve_every < next)
     }
 
+    /// The next source without a first look. One that the schedule has visited since needs none.
+    fn next_look(&mut self, now: Time, gate: &dyn Gate) -> Option<u32> {
+        while let Some(((since, source), _)) = self.looks.pop(now, gate) {
+            let is_unseen = self.beliefs.last(source as usize) == Some(since);
+            if is_unseen && !self.sources[source as usize].is_gone {
+                return Some(source);
+            }
+        }
+        None
+    }
+
     fn take(&mut self, source: u32, now: Time) -> Choice {
         // Under way: not behind until the outcome is known.
         self.watch.visited(source, now);
@@ -316,6 +345,9 @@ impl Policy for Echo {
         self.now = now;
         if self.is_plan_old(now) {
             self.plan(now);
+        }
+        if let Some(source) = self.next_look(now, gate) {
+            return self.take(source, now);
         }
         let by_interval = matches!(self.rule, Rule::Schedule | Rule::FixedQuota | Rule::Frequency);
         if by_interval && let Some(source) = self.watch.due(now, gate) {

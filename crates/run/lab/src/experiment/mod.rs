@@ -10,6 +10,7 @@ mod frontier;
 mod longevity;
 mod mixed;
 mod orders;
+mod price_losses;
 mod reach;
 mod reader_changes;
 mod refresh_on_line;
@@ -173,6 +174,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "price-mixed",
         about: "one price against the best fixed split of the budget on a mixed web",
         run: mixed::run,
+    },
+    Experiment {
+        name: "price-losses",
+        about: "worlds on which one price was seen to lose to simpler rules (--data: folder mdn_site)",
+        run: price_losses::run,
     },
     Experiment {
         name: "reach",

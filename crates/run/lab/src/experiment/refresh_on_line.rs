@@ -82,7 +82,8 @@ fn web(setup: &Setup<'_>) -> Result<Trace, LabError> {
     Ok(renewal::generate(&config, setup.seed).trace)
 }
 
-fn recorded(folder: &Path) -> Result<Trace, LabError> {
+/// The documentation site.
+pub(super) fn recorded(folder: &Path) -> Result<Trace, LabError> {
     let args = ImportArgs { path: folder.to_owned(), ..ImportArgs::default() };
     Ok(Importer::named("mdn-site")?.run(&args)?.trace)
 }

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{PageKey, Time};
-use tidewatch_policy::echo::{Echo, Rule, Settings, Terms};
+use tidewatch_policy::echo::curve::Curve;
+use tidewatch_policy::echo::{Echo, Rule, Settings, Told};
 
 use crate::world::World;
 
@@ -23,7 +24,7 @@ const SOME_DECAY: f64 = 1.0 / 86_400.0;
 /// The true terms of every source over the run: clicks of its average new page, how fast they come
 /// (the inverse of their mean age), and the rate of pages that it is the first to show, so that
 /// Σλ is the rate of new pages however many sources show each.
-pub fn source_terms(world: &World) -> FxHashMap<PageKey, Terms> {
+pub fn source_terms(world: &World) -> FxHashMap<PageKey, Told> {
     let trace = world.trace();
     let is_new = |page: u32| trace.pages[page as usize].born > Time::ZERO;
     let mut first = vec![(Time::NEVER, 0); trace.pages.len()];
@@ -43,15 +44,38 @@ pub fn source_terms(world: &World) -> FxHashMap<PageKey, Terms> {
         }
     }
     let duration = trace.duration.seconds();
-    let terms = |sum: &Sums| Terms {
-        profit: sum.clicks / sum.pages,
-        decay: if sum.ages > 0.0 { sum.clicks / sum.ages } else { SOME_DECAY },
-        arrivals: sum.first / duration,
+    let terms = |sum: &Sums| Told {
+        curve: Some(Curve {
+            profit: sum.clicks / sum.pages,
+            decay: if sum.ages > 0.0 { sum.clicks / sum.ages } else { SOME_DECAY },
+        }),
+        arrivals: Some(sum.first / duration),
     };
     sums.iter().map(|(&source, sum)| (world.key(source), terms(sum))).collect()
 }
 
-/// ECHO by `rule`, with the true terms of all sources.
+/// ECHO by `rule`, with the true terms of all sources: nothing to learn, so no first look.
 pub fn known_sources(world: &World, rule: Rule) -> Echo {
-    Echo::knowing(rule, Settings::DEFAULT, source_terms(world))
+    Echo::knowing(rule, Settings { first_look: false, ..Settings::DEFAULT }, source_terms(world))
+}
+
+/// ECHO that learns one of the two: how many links sources show, or what these bring.
+pub fn partly_known_sources(world: &World, rule: Rule, settings: Settings, learns: Learns) -> Echo {
+    let mut truth = source_terms(world);
+    for told in truth.values_mut() {
+        match learns {
+            Learns::Arrivals => told.arrivals = None,
+            Learns::Profits => told.curve = None,
+        }
+    }
+    Echo::knowing(rule, settings, truth)
+}
+
+/// What a partly told ECHO has to learn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learns {
+    /// New links of every source.
+    Arrivals,
+    /// Profit and decay of every source.
+    Profits,
 }

@@ -8,7 +8,7 @@ mod omniscient;
 mod timed;
 
 pub use known_rates::known_rates;
-pub use known_sources::{known_sources, source_terms};
+pub use known_sources::{Learns, known_sources, partly_known_sources, source_terms};
 pub use longevity::{Knowledge, KnownLongevity, SeenLongevity};
 pub use omniscient::Omniscient;
 pub use timed::Timed;

@@ -1,14 +1,9 @@
-//! ECHO's policies and its search for sources, on generated webs and on broken ones.
+//! ECHO's policies on generated webs and on broken ones.
 
-use std::collections::BTreeSet;
-
-use tidewatch_core::{Event, PageId, Rate, Span, Time};
+use tidewatch_core::{Rate, Span, Time};
 use tidewatch_lab::engine::{bounds, run};
 use tidewatch_lab::generate::echo::{EchoConfig, generate};
 use tidewatch_lab::{Measures, Settings, World, policies};
-use tidewatch_policy::echo::sources::{Finder, Settings as Finding};
-use tidewatch_policy::order::BreadthFirst;
-use tidewatch_policy::{Choice, Gate, Policy};
 use tidewatch_trace::{Link, Trace};
 
 const SEED: u64 = 3;
@@ -18,8 +13,17 @@ const ROUNDING: f64 = 1e-9;
 /// Share of the bound that fifty times the published budget must reach: sources are visited every few
 /// minutes then, and a page loses few clicks before its first fetch.
 const NEARLY_ALL: f64 = 0.98;
-const ECHO: [&str; 6] =
-    ["echo-newpages", "echo-schedule", "echo-greedy", "fixed-quota", "frequency", "echo-rhythm"];
+const ECHO: [&str; 9] = [
+    "echo-newpages",
+    "echo-schedule",
+    "echo-greedy",
+    "fixed-quota",
+    "frequency",
+    "echo-rhythm",
+    "echo-newpages-literal",
+    "echo-schedule-literal",
+    "echo-greedy-literal",
+];
 
 fn small() -> Trace {
     generate(&EchoConfig { scale: SCALE, ..EchoConfig::default() }, SEED).trace
@@ -100,90 +104,21 @@ fn every_policy_copes_with_webs_that_lack_something() {
     }
 }
 
-/// Looks at main pages when the finder asks, and otherwise does what breadth-first does.
-struct Looking {
-    finder: Finder,
-    order: BreadthFirst,
-    look_at: Vec<PageId>,
-    reviewed: Option<Time>,
-}
-
-impl Policy for Looking {
-    fn learn(&mut self, event: &Event<'_>) {
-        self.finder.learn(event);
-        self.order.learn(event);
-    }
-
-    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        if self.reviewed.is_none_or(|at| now.since(at) >= Span::HOUR.times(6)) {
-            self.reviewed = Some(now);
-            self.look_at = self.finder.review(now).look_at;
-        }
-        self.look_at.pop().map_or_else(|| self.order.choose(now, gate), Choice::Fetch)
-    }
-}
-
+/// Without a first look a source that showed nothing yet keeps the pessimistic profit, and most are
+/// never visited again.
 #[test]
-fn sources_are_found_one_hop_from_main_pages() {
-    // The procedure has to find what the generator calls sources: main pages link to them, and are all
-    // that is known at the start.
-    let mut trace = small();
-    let is_main = |url: &str| url.matches('/').count() == 3 && url.ends_with('/');
-    let mains: Vec<u32> =
-        (0..trace.pages.len() as u32).filter(|&p| is_main(&trace.pages[p as usize].url)).collect();
-    let sources: BTreeSet<u32> =
-        (0..trace.pages.len() as u32).filter(|&p| trace.pages[p as usize].is_source).collect();
-    for &main in &mains {
-        let host = trace.pages[main as usize].host;
-        let own = sources.iter().filter(|&&s| s != main && trace.pages[s as usize].host == host);
-        let link = |&page: &u32| Link { source: main, page, appears: Time::ZERO, disappears: None };
-        trace.links.extend(own.map(link).collect::<Vec<_>>());
-    }
-    trace.links.sort_by_key(|link| (link.source, link.appears, link.page));
-    let urls: Vec<String> = trace.pages.iter().map(|page| page.url.to_string()).collect();
-    let world = World::new(trace).unwrap();
-    let mut policy = Looking {
-        finder: Finder::new(Finding::default(), Time::ZERO),
-        order: BreadthFirst::new(SEED),
-        look_at: Vec::new(),
-        reviewed: None,
+fn every_source_has_a_first_look() {
+    let world = World::new(small()).unwrap();
+    // Three weeks of 0.05 fetches a second are thirty for each source.
+    let whole = Settings { measure_last: None, ..settings(0.05) };
+    let unseen = |name: &str| {
+        let visits = measures(&world, name, &whole).source_visits;
+        visits.iter().filter(|&&visits| visits == 0).count()
     };
-    let known = Known::default();
-    let mut told = Told { policy: &mut policy, known };
-    run(&world, &mut told, &settings(0.5)).unwrap();
-    let known = told.known;
-    let found: BTreeSet<&str> =
-        policy.finder.sources().map(|page| known.urls[page.index()].as_str()).collect();
-    // A source that shows little may yield nothing new for weeks, because others show it first, and is
-    // rightly retired. Those that show five links a day and more must all be there.
-    let busy = 5.0 * world.trace().duration.seconds() / Span::DAY.seconds();
-    for &source in &sources {
-        let links = world.trace().links.iter().filter(|link| link.source == source).count();
-        let url = urls[source as usize].as_str();
-        assert!(links as f64 <= busy || found.contains(url), "{url} with {links} links is missing");
+    for name in ["echo-newpages", "echo-schedule", "echo-greedy", "fixed-quota"] {
+        assert_eq!(unseen(name), 0, "{name}");
     }
-}
-
-/// Notes the URLs that a policy is told, by its own numbers.
-#[derive(Default)]
-struct Known {
-    urls: Vec<String>,
-}
-
-struct Told<'p> {
-    policy: &'p mut Looking,
-    known: Known,
-}
-
-impl Policy for Told<'_> {
-    fn learn(&mut self, event: &Event<'_>) {
-        if let Event::Discovered(found) = event {
-            self.known.urls.push(found.url.to_owned());
-        }
-        self.policy.learn(event);
-    }
-
-    fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        self.policy.choose(now, gate)
+    for name in ["echo-newpages-literal", "echo-schedule-literal"] {
+        assert!(unseen(name) > 0, "{name}");
     }
 }

@@ -25,17 +25,17 @@ const BUDGETS: [f64; 3] = [0.05, 0.10, 0.20];
 /// Its algorithms, in the order of its table.
 const ALGORITHMS: [&str; 6] =
     ["frequency", "bfs", "fixed-quota", "echo-greedy", "echo-schedule", "echo-newpages"];
-/// Settings of the algorithms as published.
+/// Settings of the algorithms as published, read literally: no first look.
 const AS_PUBLISHED: Echoing =
-    Echoing { pooling: Pooling::Alone, logs_all: true, ..Echoing::DEFAULT };
+    Echoing { pooling: Pooling::Alone, logs_all: true, first_look: false, ..Echoing::DEFAULT };
+/// The same with a first look at every source.
+const WITH_FIRST_LOOK: Echoing = Echoing { first_look: true, ..AS_PUBLISHED };
 /// A source with at most this many visits in the measured week counts as hardly visited.
 const HARDLY: u32 = 1;
 
 /// One run.
 #[derive(Clone)]
 pub(super) struct Run {
-    /// Clicks a second, scaled to a web of full size.
-    profit: f64,
     /// Profit as a share of the bound.
     share: f64,
     /// Shares of the budget in the window spent on sources, on new pages, and not at all.
@@ -43,6 +43,23 @@ pub(super) struct Run {
     /// Share of hardly visited sources.
     hardly: f64,
     first_fetches: Vec<FirstFetch>,
+}
+
+impl Run {
+    /// Profit as a share of the bound.
+    pub(super) fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// Share of the budget spent on sources.
+    pub(super) fn on_sources(&self) -> f64 {
+        self.split[0]
+    }
+
+    /// Share of hardly visited sources.
+    pub(super) fn hardly(&self) -> f64 {
+        self.hardly
+    }
 }
 
 /// Generated webs, one per seed.
@@ -74,6 +91,11 @@ pub(super) fn conditions(setup: &Setup<'_>, budget: f64) -> Settings {
 /// An algorithm as published: it estimates the profit of each source separately, from the log of a
 /// search engine that holds every page.
 fn published(name: &'static str) -> Result<Contender, LabError> {
+    contender(name, AS_PUBLISHED)
+}
+
+/// A policy by name; `echoing` are the settings of ECHO's algorithms.
+fn contender(name: &'static str, echoing: Echoing) -> Result<Contender, LabError> {
     let rule = match name {
         "frequency" => Rule::Frequency,
         "fixed-quota" => Rule::FixedQuota,
@@ -89,7 +111,7 @@ fn published(name: &'static str) -> Result<Contender, LabError> {
             return Ok(Contender::new(name, move |world, seed| found.make(world, seed)));
         }
     };
-    Ok(Contender::new(name, move |_, _| Box::new(Echo::new(rule, AS_PUBLISHED))))
+    Ok(Contender::new(name, move |_, _| Box::new(Echo::new(rule, echoing))))
 }
 
 /// Upper bound of the profit, in clicks a second, scaled to a web of full size.
@@ -103,7 +125,6 @@ pub(super) fn simulate(
     world: &World,
     policy: &mut dyn Policy,
     settings: &Settings,
-    scale: f64,
 ) -> Result<Run, LabError> {
     let measures = engine::run(world, policy, settings)?;
     let bound = engine::bounds(world, settings)?.profit_per_s.unwrap_or(f64::NAN);
@@ -112,7 +133,6 @@ pub(super) fn simulate(
     let all = measures.fetches.iter().sum::<u64>() + measures.idle;
     let part = |count: u64| count as f64 / all.max(1) as f64;
     Ok(Run {
-        profit: profit / scale,
         share: profit / bound,
         split: [part(sources), part(new + frontier), part(measures.idle)],
         hardly: measures.hardly_visited(HARDLY).unwrap_or(f64::NAN),
@@ -156,7 +176,7 @@ fn contest(
         (setup.say)(&format!("{} at {budget} fetches/s, seed {seed}", contender.name));
         let mut made = (contender.make)(world, *seed);
         let settings = Settings { logged: contender.logged, ..conditions(setup, *budget) };
-        simulate(world, made.as_mut(), &settings, setup.scale)
+        simulate(world, made.as_mut(), &settings)
     });
     let mut runs = runs.collect::<Result<Vec<Run>, LabError>>()?.into_iter();
     let mut take = |_: &f64| runs.by_ref().take(webs.len()).collect();
@@ -172,6 +192,6 @@ fn estimate(runs: &[Run], of: impl Fn(&Run) -> f64) -> Estimate {
 impl Run {
     /// A run of which only the share of the bound matters.
     fn of_share(share: f64) -> Self {
-        Run { profit: share, share, split: [0.0; 3], hardly: 0.0, first_fetches: Vec::new() }
+        Run { share, split: [0.0; 3], hardly: 0.0, first_fetches: Vec::new() }
     }
 }

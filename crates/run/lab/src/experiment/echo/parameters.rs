@@ -93,7 +93,7 @@ fn trials() -> Vec<Trial> {
 
 fn one_run(setup: &Setup<'_>, trial: &Trial, world: &World) -> Result<Run, LabError> {
     let settings = crate::engine::Settings { log_push: trial.push, ..conditions(setup, BUDGET) };
-    simulate(world, &mut Echo::new(trial.rule, trial.echoing), &settings, setup.scale)
+    simulate(world, &mut Echo::new(trial.rule, trial.echoing), &settings)
 }
 
 /// Profit per second in each of three weeks.

@@ -6,7 +6,7 @@ use tidewatch_policy::price::news::Parts;
 use tidewatch_policy::price::{Price, Settings as Pricing};
 use tidewatch_report::{Axis, BarChart, Cell, Column, Report, Table};
 
-use super::{AS_PUBLISHED, BUDGETS, Contender, Run, contest, estimate, published, webs};
+use super::{BUDGETS, Contender, Run, WITH_FIRST_LOOK, contender, contest, estimate, webs};
 use crate::LabError;
 use crate::engine::Logged;
 use crate::experiment::{Setup, bar, cell};
@@ -47,8 +47,8 @@ fn contenders() -> Result<Vec<Contender>, LabError> {
     };
     let (own, usual) = (Logged::Held, Parts::DEFAULT);
     Ok(vec![
-        echo("echo-newpages, pooled", Echoing { pooling: Pooling::All, ..AS_PUBLISHED }),
-        published("echo-newpages")?,
+        echo("echo-newpages, pooled", Echoing { pooling: Pooling::All, ..WITH_FIRST_LOOK }),
+        contender("echo-newpages", WITH_FIRST_LOOK)?,
         priced("price", usual, true),
         priced("price without page prediction", Parts { prediction: false, ..usual }, true),
         priced("price with credit", Parts { credit: true, ..usual }, true),

@@ -149,7 +149,7 @@ fn contest(setup: &Setup<'_>, name: &'static str, world: &World) -> Result<Set, 
         .map(|&(policy, depth)| {
             (setup.say)(&format!("{name}: {policy} at {depth} fetches a new page"));
             let mut made = (published(policy)?.make)(world, setup.seed);
-            simulate(world, made.as_mut(), &conditions(world, depth), 1.0)
+            simulate(world, made.as_mut(), &conditions(world, depth))
         })
         .collect::<Result<_, LabError>>()?;
     let bounds = engine::bounds(world, &conditions(world, DEPTHS[0]))?;

@@ -25,7 +25,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         .map(|name| {
             (setup.say)(name);
             let mut policy = (published(name)?.make)(world, setup.seed);
-            simulate(world, policy.as_mut(), &conditions(setup, BUDGET), setup.scale)
+            simulate(world, policy.as_mut(), &conditions(setup, BUDGET))
         })
         .collect::<Result<_, _>>()?;
     let everything = at_once(world);

@@ -7,6 +7,7 @@ pub(super) mod offline;
 pub(super) mod online;
 pub(super) mod price;
 pub(super) mod versus;
+mod warmed;
 
 use std::path::Path;
 
