@@ -1,7 +1,7 @@
 //! `tidewatch estimate`: change rates from a log of visits.
 //!
 //! The log is read into columns and sorted by page with one counting sort, so rows may come in any
-//! order and memory stays at some thirty bytes a visit. Pages are then estimated in parallel.
+//! order and memory is about 30 bytes per visit. Pages are then estimated in parallel.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::progress;
 use crate::table_in::{Column, Rule, Table, shown};
 use crate::table_out::{Destination, Outcome};
 
-/// Times beyond these bounds suggest a wrong unit.
+/// Times outside these bounds are most likely in a wrong unit.
 const AT: Rule = Rule {
     fits: |at| at == 0.0 || (1e-15..=1e15).contains(&at.abs()),
     expected: "0 or a number from 1e-15 to 1e15, of either sign",
@@ -126,16 +126,16 @@ struct Log {
     page: Vec<u32>,
     at: Vec<f64>,
     changed: Vec<bool>,
-    /// NaN where there is none; empty without the column.
+    /// NaN for an empty cell; no elements if the column is missing.
     last_modified: Vec<f64>,
-    /// Kinship of each page, for pooling; empty for methods that do not pool.
+    /// Host and URL pattern of each page, for method `bayes`; empty for other methods.
     kin: Vec<(u32, u32)>,
 }
 
-/// Rows of each page, in order of time.
+/// Row numbers grouped by page, each group sorted by time.
 struct ByPage {
     rows: Vec<u32>,
-    /// Where the rows of each page end.
+    /// End of each page's group in `rows`.
     ends: Vec<usize>,
 }
 
@@ -173,7 +173,8 @@ impl Log {
         Ok(log)
     }
 
-    /// Rows by page and time, and how many of them say nothing because of their time.
+    /// Rows grouped by page, and the number of rows ignored because another has the same page and
+    /// time.
     fn by_page(&self) -> (ByPage, usize) {
         let mut next = vec![0_usize; self.pages.len()];
         self.page.iter().for_each(|&page| next[page as usize] += 1);
@@ -186,13 +187,13 @@ impl Log {
             rows[next[page as usize]] = row as u32;
             next[page as usize] += 1;
         }
-        // Each page's next free place has become its end.
+        // After the loop, `next` is the end of each group.
         let mut by_page = ByPage { rows, ends: next };
         let ignored = self.sort_by_time(&mut by_page);
         (by_page, ignored)
     }
 
-    /// Sorts each page's rows by time, stably, and counts those at the time of another.
+    /// Sorts each group by time, stably, and counts rows with the time of their predecessor.
     fn sort_by_time(&self, by_page: &mut ByPage) -> usize {
         let at = |row: u32| self.at[row as usize];
         let (mut rest, mut start, mut equal) = (&mut by_page.rows[..], 0, 0);
@@ -216,15 +217,15 @@ impl Log {
         visits
     }
 
-    /// Each page by itself.
+    /// Estimates each page from its own visits.
     fn alone(&self, by_page: &ByPage, method: Method) -> Vec<Option<RateEstimate>> {
-        // Never looked at by these methods.
+        // These methods ignore the prior.
         let prior = Gamma { shape: 1.0, rate: 1.0 };
         let pages = (0..self.pages.len()).into_par_iter();
         pages.map(|page| estimate(method, &self.visits(by_page.of(page)), &prior)).collect()
     }
 
-    /// Each page under a prior learned from its kin.
+    /// Estimates each page with a prior fitted to pages of its host and URL pattern.
     fn pooled(&self, by_page: &ByPage) -> Vec<Option<RateEstimate>> {
         let pages = || (0..self.pages.len()).into_par_iter();
         let member = |page: usize| {
@@ -242,7 +243,7 @@ impl Log {
     }
 }
 
-/// Which pages are likely to change alike.
+/// Assigns pages to the groups (host, URL pattern) that share a prior.
 struct Kinship {
     host: Option<Column>,
     url: Option<Column>,
@@ -256,7 +257,7 @@ impl Kinship {
         Kinship { host, url, hosts: Ids::default(), patterns: Ids::default() }
     }
 
-    /// Host and pattern of the page of this row; the same for all where the columns are missing.
+    /// Numbers of the current row's host and URL pattern; 0 for a missing column.
     fn of(&mut self, table: &Table) -> Result<(u32, u32)> {
         let url = self.url.map(|column| table.text(column)).transpose()?;
         let host = match (self.host, self.url, url) {

@@ -1,4 +1,4 @@
-//! `tidewatch timetable`: fetches placed on the slots of crawlers.
+//! `tidewatch timetable`: assigns crawls to the slots of crawlers.
 
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,9 @@ use crate::progress;
 use crate::table_in::{Column, Rule, Table, is_stdin, shown};
 use crate::table_out::{Destination, Outcome};
 
-/// A time by itself; that it lies within the window is checked after.
+/// A time; [`time_within`] also checks the window.
 const TIME: Rule = Rule { fits: |at| at >= 0.0 && at.is_finite(), expected: "a time from 0 on" };
-/// Fetches or slots beyond which the work would not fit into an ordinary machine's memory.
+/// Most crawls or slots: they take a few gigabytes of memory.
 const MOST: usize = 50_000_000;
 
 const EXAMPLE: &str = "\
@@ -101,12 +101,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// What is to be placed.
+/// The crawls to place.
 #[derive(Default)]
 struct Wanted {
     pages: Ids,
     fetches: Vec<Fetch>,
-    /// Page of each fetch.
+    /// The page of each element of `fetches`.
     page_of: Vec<u32>,
 }
 
@@ -176,7 +176,7 @@ impl Wanted {
         self.pages.name(self.page_of[fetch])
     }
 
-    /// Puts the page's name where the library counts rows.
+    /// Replaces row numbers in the library's errors by page names.
     fn explain(&self, error: TimetableError) -> anyhow::Error {
         match error {
             TimetableError::TooFewSlots { fetches, slots, .. } => {
@@ -193,7 +193,7 @@ impl Wanted {
     }
 }
 
-/// Where things can be placed.
+/// The crawlers and their slots.
 #[derive(Default)]
 struct Crawlers {
     names: Ids,
@@ -253,7 +253,7 @@ fn time_within(table: &Table, column: Column, window: f64) -> Result<f64> {
     Ok(at)
 }
 
-/// Refuses what would not fit into memory.
+/// Checks that `so_far + more` is at most [`MOST`].
 fn room_for(table: &Table, column: Column, so_far: usize, more: u32, what: &str) -> Result<()> {
     if so_far + more as usize > MOST {
         let why = format!("with this row there are more than {MOST} {what}; split the window");

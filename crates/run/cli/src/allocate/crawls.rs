@@ -14,9 +14,9 @@ use crate::progress;
 use crate::table_in::{Column, Table};
 use crate::table_out::Outcome;
 
-/// Greatest number of crawls for the method that hands them out one at a time: half a minute.
+/// Most crawls for solver `fox`, which assigns one at a time: about half a minute.
 const MOST_FOX: u64 = 100_000_000;
-/// Steps of the dynamic program that a person would wait for: pages × crawls².
+/// Most steps of solver `dp`: pages × crawls².
 const MOST_DP: u128 = 1 << 34;
 
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, total: u64, window: f64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses the methods that are for small problems where they would run for hours.
+/// Refuses `fox` and `dp` on problems that would take them hours.
 fn check_effort(solver: Solver, total: u64, pages: usize) -> Result<()> {
     let steps = u128::from(total) * u128::from(total) * pages as u128;
     ensure!(

@@ -1,4 +1,4 @@
-//! Laws of change as a table gives them.
+//! Reads laws of change from a table.
 
 use anyhow::Result;
 use tidewatch_science::law::{Curve, Law, LawError, Pareto, Plan, Poisson, UpdateTimes, Weibull};
@@ -7,10 +7,11 @@ use super::AMOUNT;
 use crate::ids::Ids;
 use crate::table_in::{Column, Rule, Table};
 
-/// Numbers that the law itself judges.
+/// Parameters of a law, which checks their range itself.
 const FINITE: Rule = Rule { fits: f64::is_finite, expected: "a finite number" };
 
-/// A law; a timetable stands for itself by its number among the plans.
+/// A page's law of change. `Quasi` is an index into [`Laws::into_plans`], because many pages may
+/// share one table of update times.
 #[derive(Clone, Copy)]
 pub(crate) enum PageLaw {
     Curve(Curve),
@@ -18,7 +19,7 @@ pub(crate) enum PageLaw {
 }
 
 impl PageLaw {
-    /// The law itself.
+    /// The law, with its plan looked up in `plans`.
     pub(crate) fn resolve(self, plans: &[Plan]) -> Law<'_> {
         match self {
             PageLaw::Curve(curve) => Law::Curve(curve),
@@ -27,7 +28,7 @@ impl PageLaw {
     }
 }
 
-/// Reads the law of each row. Timetables are solved once for all pages that share one.
+/// Reads the law of each row. Update times that several pages share are solved once.
 pub(crate) struct Laws {
     law: Option<Column>,
     change_rate: Option<Column>,
@@ -53,7 +54,7 @@ impl Laws {
         })
     }
 
-    /// The law of the present row.
+    /// The law of the current row.
     pub(crate) fn read(&mut self, table: &Table) -> Result<PageLaw> {
         let Some(column) = self.law else { return self.poisson(table) };
         match table.text(column)? {
@@ -65,7 +66,7 @@ impl Laws {
         }
     }
 
-    /// The most crawls of any use.
+    /// The number of crawls beyond which another one gains nothing.
     pub(crate) fn useful(&self, law: PageLaw) -> u32 {
         match law {
             PageLaw::Curve(_) => u32::MAX,
@@ -73,7 +74,7 @@ impl Laws {
         }
     }
 
-    /// The timetables that the laws refer to.
+    /// The plans that [`PageLaw::Quasi`] refers to.
     pub(crate) fn into_plans(self) -> Vec<Plan> {
         self.plans
     }
@@ -126,7 +127,7 @@ pub(crate) struct TimetableColumns {
 }
 
 impl TimetableColumns {
-    /// Both, or none if there are no times.
+    /// Both columns; `None` if there is no `times`.
     pub(crate) fn of(table: &Table) -> Result<Option<Self>> {
         let columns = table.optional("times").map(|times| {
             let probs = table.column("probs")?;
@@ -135,7 +136,7 @@ impl TimetableColumns {
         columns.transpose()
     }
 
-    /// The timetable of the present row.
+    /// The update times of the current row.
     pub(crate) fn read(self, table: &Table, window: f64) -> Result<UpdateTimes> {
         let (mut times, mut probs) = (Vec::new(), Vec::new());
         table.list(self.times, &mut times)?;
@@ -147,7 +148,7 @@ impl TimetableColumns {
     }
 }
 
-/// A column that some law in the file needs.
+/// The column, or the error that says it is missing.
 fn needed(table: &Table, column: Option<Column>, name: &'static str) -> Result<Column> {
     column.map_or_else(|| table.column(name), Ok)
 }

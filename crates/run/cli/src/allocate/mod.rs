@@ -1,4 +1,4 @@
-//! `tidewatch allocate`: a budget of fetches handed out to pages.
+//! `tidewatch allocate`: allocates a budget of fetches to pages.
 
 mod crawls;
 pub(crate) mod laws;
@@ -148,7 +148,7 @@ fn amount(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("write {}", AMOUNT.expected))
 }
 
-/// A length of time above zero: a plain number, or a span in seconds.
+/// Parses a positive duration: a number in the unit of the file, or a span such as 7d in seconds.
 pub(crate) fn window(text: &str) -> Result<f64, String> {
     let plain = text.parse::<f64>().ok();
     let value = plain.or_else(|| text.parse().ok().map(Span::seconds));
@@ -156,7 +156,7 @@ pub(crate) fn window(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "write a number above 0, or a span like 90s, 6h, 7d".to_owned())
 }
 
-/// Adds a page that must be new.
+/// Adds a page; an error if it has a row already.
 pub(crate) fn add_page(pages: &mut Ids, table: &Table, column: Column) -> Result<()> {
     let name = table.name(column)?;
     let (_, is_new) = pages.add(name);
@@ -166,7 +166,7 @@ pub(crate) fn add_page(pages: &mut Ids, table: &Table, column: Column) -> Result
     Err(table.refuse(column, &format!("the page {} has a row already", shown(name))))
 }
 
-/// A library's refusal with the page's name where it counts rows.
+/// Replaces row numbers in the library's errors by page names.
 fn explain(error: AllocateError, pages: &Ids) -> anyhow::Error {
     let name = |page: usize| shown(pages.name(page as u32));
     match error {

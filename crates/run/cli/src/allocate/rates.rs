@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, budget: f64) -> Result<()> {
     Ok(())
 }
 
-/// Pages as columns; those that the file lacks are empty.
+/// The pages, one vector per column; empty where the file lacks the column.
 #[derive(Default)]
 struct Input {
     pages: Ids,
@@ -93,14 +93,14 @@ impl Input {
         Pages {
             min: given(&self.min).map(Vec::as_slice),
             max: given(&self.max).map(Vec::as_slice),
-            // Looked at only with caps; without pages there are none to look up.
+            // Empty without caps, when the column is not read.
             host: Some(&self.host[..]).filter(|host| host.len() == self.weight.len()),
             ..Pages::new(&self.weight, &self.change_rate)
         }
     }
 }
 
-/// Hosts with a cap, and one row more for all others.
+/// Hosts and their caps; the last cap, infinite, stands for hosts that are not listed.
 struct Hosts {
     names: Ids,
     caps: Vec<f64>,
@@ -129,7 +129,7 @@ impl Hosts {
     }
 }
 
-/// Puts the host's name where the library counts rows.
+/// Replaces row numbers in the library's errors by names of hosts and pages.
 fn name_host(error: AllocateError, hosts: Option<&Hosts>, pages: &Ids) -> anyhow::Error {
     match (error, hosts) {
         (AllocateError::HostBelowMinimum { host, minimum, cap }, Some(hosts)) => anyhow!(

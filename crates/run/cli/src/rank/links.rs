@@ -1,4 +1,4 @@
-//! Links as people hand them over: lines of names, or a compressed graph.
+//! Reads links: lines of two names, or a graph in WebGraph's format.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -11,19 +11,19 @@ use tidewatch_graph::{Csr, Graph, bv};
 use crate::ids::Ids;
 use crate::table_in::{is_stdin, shown};
 
-/// No honest line of two names is longer.
+/// Longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// Nodes and links as read.
+/// A graph as read: its nodes and links.
 pub(super) struct Web {
     names: Names,
     links: Links,
 }
 
 enum Names {
-    /// Given in the file.
+    /// Names from the file.
     Own(Ids),
-    /// Nodes are numbers below this.
+    /// Numbers below this one.
     Numbers(u32),
 }
 
@@ -86,7 +86,7 @@ impl Web {
         Ok(Web { names: Names::Own(names), links: Links::List(links) })
     }
 
-    /// The node of that name.
+    /// The node named `name`.
     pub(super) fn find(&self, name: &str) -> Option<u32> {
         match &self.names {
             Names::Own(ids) => ids.get(name),
@@ -94,7 +94,8 @@ impl Web {
         }
     }
 
-    /// The node of that name, made if there is none; `None` where nodes are numbers of a graph.
+    /// The node named `name`, added if the file gives names; `None` if nodes are numbers and `name` is
+    /// none of them.
     pub(super) fn admit(&mut self, name: &str) -> Option<u32> {
         match &mut self.names {
             Names::Own(ids) => Some(ids.add(name).0),
@@ -116,14 +117,14 @@ impl Web {
         }
     }
 
-    /// One flag a node, set for those listed.
+    /// One flag per node, set for `listed`.
     pub(super) fn flags(&self, listed: &[u32]) -> Vec<bool> {
         let mut flags = vec![false; self.nodes() as usize];
         listed.iter().for_each(|&node| flags[node as usize] = true);
         flags
     }
 
-    /// Drops the links of flagged nodes; how many.
+    /// Drops the links of flagged nodes; returns their number.
     pub(super) fn forget_links_of(&mut self, flags: &[bool]) -> u64 {
         if !flags.contains(&true) {
             return 0;

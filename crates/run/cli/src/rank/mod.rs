@@ -1,4 +1,4 @@
-//! `tidewatch rank`: pages by what links, clicks and queries say of them.
+//! `tidewatch rank`: ranks pages by links, clicks and queries.
 
 mod links;
 mod tables;
@@ -88,7 +88,7 @@ enum Method {
     QHybrid,
 }
 
-/// Visits a page that `opic` makes.
+/// Visits that `opic` makes to each page.
 const OPIC_ROUNDS: u32 = 20;
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! What comes with the links: impacts, the frontier, queries, URLs.
+//! Reads the tables beside the links: impacts, the frontier, queries, URLs.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ const IMPACT: Rule =
     Rule { fits: |x| (0.0..=1e15).contains(&x), expected: "a number from 0 to 1e15" };
 const NEED: Rule = Rule { fits: |x| (0.0..=1.0).contains(&x), expected: "a number from 0 to 1" };
 
-/// Impact of every node; of a node named twice the sum.
+/// Impact of each node; rows of the same node add up.
 pub(super) fn impact(path: &Path, web: &Web) -> Result<Vec<f64>> {
     let mut table = Table::open(path)?;
     let (node, impact) = (table.column("node")?, table.column("impact")?);
@@ -32,8 +32,8 @@ pub(super) fn impact(path: &Path, web: &Web) -> Result<Vec<f64>> {
     Ok(values)
 }
 
-/// The nodes of the frontier. Names that no link has are nodes without links, unless the graph's
-/// nodes are numbers: then they are ignored.
+/// The nodes of the frontier. A name that no link has becomes a node without links; in a graph whose
+/// nodes are numbers it is ignored.
 pub(super) fn frontier(path: &Path, web: &mut Web) -> Result<Vec<u32>> {
     let mut table = Table::open(path)?;
     let node = table.column("node")?;
@@ -64,7 +64,7 @@ pub(super) fn queries(path: &Path) -> Result<Needs> {
     Ok(Needs::new(asked))
 }
 
-/// Overlap of every node with queries; of a node named twice the larger.
+/// Overlap of each node with the queries; of rows of the same node the largest.
 pub(super) fn overlap(path: &Path, needs: &Needs, web: &Web, nodes: usize) -> Result<Vec<f64>> {
     let mut table = Table::open(path)?;
     let (node, url) = (table.column("node")?, table.column("url")?);
