@@ -55,7 +55,7 @@ fn document(number: u32) -> IndexDocument {
     let mut dice = Dice::new(u64::from(number));
     let host = format!("host{}.example", number % 10_000);
     IndexDocument {
-        page: PageId(number),
+        page: PageId(number).into(),
         url: format!("https://{host}/{number}"),
         host,
         title: dice.words(6),
@@ -127,7 +127,7 @@ fn main() {
     let index = Index::open(&dir).unwrap();
     let mut writer = index.writer(MEMORY).unwrap();
     let searcher = index.searcher();
-    searcher.set_popularity(clicks(pages));
+    searcher.set_popularity(0, clicks(pages));
     let mut dice = Dice::new(u64::MAX);
     let queries: Vec<String> = (0..2_000).map(|_| query(&mut dice, pages)).collect();
     let began = Instant::now();
@@ -140,7 +140,7 @@ fn main() {
             writer.put(&document(number)).unwrap();
             if writer.due_in() == Some(Duration::ZERO) || number + 1 == pages {
                 let oldest = writer.oldest().unwrap();
-                writer.commit(0).unwrap();
+                writer.commit(&[]).unwrap();
                 slowest = slowest.max(oldest.elapsed());
             }
             if number == pages / 2 {

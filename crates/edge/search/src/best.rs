@@ -153,7 +153,7 @@ mod tests {
     fn page(number: u32, draws: &mut Draws) -> IndexDocument {
         let mut word = || format!("w{}", (draws.uniform() * 6.0).exp() as u32);
         IndexDocument {
-            page: PageId(number),
+            page: PageId(number).into(),
             title: word(),
             text: (0..30).map(|_| word() + " ").collect(),
             changed_s: NOW_S - i64::from(number) * 1_000,
@@ -171,15 +171,15 @@ mod tests {
         for number in 0..PAGES {
             writer.put(&page(number, &mut draws)).unwrap();
             if number % 700 == 0 {
-                writer.commit(0).unwrap();
+                writer.commit(&[]).unwrap();
             }
         }
-        (0..PAGES).step_by(7).for_each(|page| writer.remove(PageId(page)));
-        writer.commit(0).unwrap();
+        (0..PAGES).step_by(7).for_each(|page| writer.remove(PageId(page).into()));
+        writer.commit(&[]).unwrap();
         let searcher = index.searcher();
         let mut clicks = Popularity::default();
         (0..PAGES).step_by(90).for_each(|page| clicks.add(PageId(page), f64::from(page)));
-        searcher.set_popularity(clicks);
+        searcher.set_popularity(0, clicks);
         let several = ["\"w1 w1\" w2", "\"w1 w2\" \"w2 w1\"", "w3 \"w1 w2\" \"w2 w3\" -\"w4 w1\""];
         let single = ["w1", "w400", "w1 w2", "w2 w100", "\"w1 w1\"", "w1 -w2", "w1 lang:en"];
         for query in single.into_iter().chain(several) {

@@ -2,6 +2,8 @@
 
 use tidewatch_core::PageId;
 
+use crate::PageRef;
+
 /// One bit per page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
@@ -49,6 +51,44 @@ impl Bits {
     /// The number of set bits.
     pub(crate) const fn count(&self) -> usize {
         self.count
+    }
+}
+
+/// Partitions beyond this number are not told apart from damage.
+const MOST_PARTITIONS: usize = 1 << 16;
+
+/// Sets of pages of all partitions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PageSets(Vec<Bits>);
+
+impl PageSets {
+    /// Adds a page.
+    pub(crate) fn set(&mut self, page: PageRef) {
+        let at = page.partition() as usize;
+        if at >= MOST_PARTITIONS {
+            return;
+        }
+        if at >= self.0.len() {
+            self.0.resize_with(at + 1, Bits::default);
+        }
+        self.0[at].set(page.page());
+    }
+
+    /// Whether a page is there.
+    pub(crate) fn has(&self, page: PageRef) -> bool {
+        self.0.get(page.partition() as usize).is_some_and(|bits| bits.has(page.page()))
+    }
+
+    /// Removes a page.
+    pub(crate) fn clear(&mut self, page: PageRef) {
+        if let Some(bits) = self.0.get_mut(page.partition() as usize) {
+            bits.clear(page.page());
+        }
+    }
+
+    /// The pages of a partition.
+    pub(crate) fn of(&self, partition: u32) -> Bits {
+        self.0.get(partition as usize).cloned().unwrap_or_default()
     }
 }
 

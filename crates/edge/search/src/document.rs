@@ -1,6 +1,6 @@
 //! A page as the index receives it.
 
-use tidewatch_core::PageId;
+use crate::PageRef;
 
 /// Most bytes of a page's text indexed; the rest is cut off.
 pub const MOST_TEXT: usize = 64 << 10;
@@ -14,8 +14,8 @@ pub(crate) const MOST_ANCHORS: usize = 2 << 10;
 /// A page's words and ranking signals. Longer texts are cut.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IndexDocument {
-    /// Its number in the crawl.
-    pub page: PageId,
+    /// The page.
+    pub page: PageRef,
     /// Its address.
     pub url: String,
     /// The name of its host.

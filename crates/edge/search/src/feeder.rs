@@ -1,6 +1,6 @@
-//! Hands pages from the crawl to the indexer without blocking the crawl.
+//! Hands pages of a partition to the indexer without blocking the crawl.
 //!
-//! The feeder runs on the crawl's thread. It keeps one bit per page, set while the index may lag
+//! The feeder runs on the partition's thread. It keeps one bit per page, set while the index may lag
 //! behind the store and cleared when the indexer's bounded queue accepts the page. At the start the
 //! feeder scans the store, a little at a time, and sets the bits of pages that the index has
 //! missed: a few after a crash, all if the index was lost.
@@ -16,6 +16,7 @@ use tidewatch_core::{PageId, Time};
 use tidewatch_parse::document::Parsed;
 use tidewatch_store::{CopyRow, Place, Store, StoreError};
 
+use crate::PageRef;
 use crate::bits::Bits;
 use crate::handed::{Handed, Waiting};
 
@@ -30,16 +31,16 @@ pub(crate) enum Task {
     /// Index a copy.
     Put(Box<Put>),
     /// Remove a page.
-    Remove(PageId),
-    /// Everything that changed before this crawl time has been handed over, microseconds.
-    UpTo(u64),
+    Remove(PageRef),
+    /// A partition has handed over everything that changed before this time of it, microseconds.
+    UpTo(u32, u64),
 }
 
 /// A copy to be indexed.
 #[derive(Debug)]
 pub(crate) struct Put {
     /// The page.
-    pub(crate) page: PageId,
+    pub(crate) page: PageRef,
     /// Its address.
     pub(crate) url: CanonicalUrl,
     /// The archive file that holds its copy.
@@ -57,8 +58,9 @@ pub(crate) struct Put {
 /// Converts a time of the crawl to microseconds of Unix time.
 pub type Unix<'u> = &'u dyn Fn(Time) -> i64;
 
-/// The crawl's side of the indexer.
+/// A partition's side of the indexer.
 pub struct Feeder {
+    partition: u32,
     tasks: SyncSender<Task>,
     dirty: Bits,
     waiting: Waiting,
@@ -80,11 +82,20 @@ struct Scan {
 }
 
 impl Feeder {
-    pub(crate) fn new(tasks: SyncSender<Task>, dir: &Path, held: Bits, up_to: u64) -> Feeder {
+    /// Feeds the pages of a partition, which lies in `dir`. The index has the pages `held`, with all
+    /// changes before `up_to`, in microseconds.
+    pub(crate) fn new(
+        tasks: SyncSender<Task>,
+        partition: u32,
+        dir: &Path,
+        waiting: Waiting,
+        held: Bits,
+        up_to: u64,
+    ) -> Feeder {
         let scan =
             Scan { next: PageId(0), held, fed: Bits::default(), since: Time::from_micros(up_to) };
-        let (dirty, waiting, archive) = (Bits::default(), Waiting::default(), dir.join("archive"));
-        Feeder { tasks, dirty, waiting, archive, seen: Time::ZERO, scan: Some(scan) }
+        let (dirty, archive) = (Bits::default(), dir.join("archive"));
+        Feeder { partition, tasks, dirty, waiting, archive, seen: Time::ZERO, scan: Some(scan) }
     }
 
     /// Whether the scan for missed pages is over.
@@ -147,19 +158,20 @@ impl Feeder {
         }
         if had_some && self.scan.is_none() {
             // If the queue is full, the next start only rescans more than needed.
-            let _ = self.tasks.try_send(Task::UpTo(self.seen.as_micros()));
+            let _ = self.tasks.try_send(Task::UpTo(self.partition, self.seen.as_micros()));
         }
         Ok(())
     }
 
     fn task(&mut self, store: &Store, page: PageId, unix: Unix<'_>) -> Result<Task, StoreError> {
         let tables = store.tables()?;
-        let Some(copy) = tables.copy(page)? else { return Ok(Task::Remove(page)) };
+        let gone = || Ok(Task::Remove(PageRef::new(self.partition, page)));
+        let Some(copy) = tables.copy(page)? else { return gone() };
         let damaged = || StoreError::Damaged { table: "pages", key: u64::from(page.0) };
         let row = tables.page(page)?.ok_or_else(damaged)?;
         let host = tables.host(row.host)?.ok_or_else(damaged)?;
         let url = CanonicalUrl::parse(&format!("{}{}", host.origin, row.path));
-        let Ok(url) = url else { return Ok(Task::Remove(page)) };
+        let Ok(url) = url else { return gone() };
         let changed_s = unix(copy.changed_at).div_euclid(1_000_000);
         Ok(Task::Put(Box::new(self.put(page, url, copy, changed_s))))
     }
@@ -168,6 +180,7 @@ impl Feeder {
         let Place { file, offset, .. } = copy.place;
         let file = tidewatch_archive::path_of(&self.archive, file);
         let handed = self.waiting.take(page);
+        let page = PageRef::new(self.partition, page);
         Put { page, url, file, offset, changed_s, sketch: copy.sketch, handed }
     }
 

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use tantivy::index::SegmentId;
 use tantivy::{DocId, Score, SegmentReader};
-use tidewatch_core::PageId;
 
+use crate::PageRef;
 use crate::rank::{Popularity, Ranking};
 use crate::schema::{CHANGED, LINKS, PAGE};
 
@@ -38,7 +38,7 @@ impl Gains {
     fn new(
         segment: &SegmentReader,
         ranking: Ranking,
-        popularity: &Popularity,
+        popularity: &[Popularity],
         now_s: i64,
     ) -> tantivy::Result<Gains> {
         let fields = segment.fast_fields();
@@ -46,7 +46,9 @@ impl Gains {
         let links = fields.u64(LINKS)?.first_or_default_col(0);
         let pages = fields.u64(PAGE)?.first_or_default_col(u64::MAX);
         let gain = |doc| {
-            let clicks = popularity.of(PageId(pages.get_val(doc) as u32));
+            let page = PageRef::of_number(pages.get_val(doc));
+            let clicks = popularity.get(page.partition() as usize);
+            let clicks = clicks.map_or(0.0, |clicks| clicks.of(page.page()));
             let age_s = (now_s - changed.get_val(doc)) as f32;
             ranking.gain(age_s, links.get_val(doc) as f32, clicks)
         };
@@ -62,16 +64,21 @@ pub(crate) struct AllGains(Arc<Mutex<Made>>);
 
 #[derive(Default)]
 struct Made {
-    popularity: Arc<Popularity>,
+    /// Clicks of the pages of each partition.
+    popularity: Vec<Popularity>,
     at_s: i64,
     segments: FxHashMap<SegmentId, Arc<Gains>>,
 }
 
 impl AllGains {
-    /// Sets the clicks that gains depend on.
-    pub(crate) fn set_popularity(&self, popularity: Popularity) {
+    /// Sets the clicks of a partition's pages, which gains depend on.
+    pub(crate) fn set_popularity(&self, partition: u32, popularity: Popularity) {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        made.popularity = Arc::new(popularity);
+        let at = partition as usize;
+        if at >= made.popularity.len() {
+            made.popularity.resize_with(at + 1, Popularity::default);
+        }
+        made.popularity[at] = popularity;
         made.segments.clear();
     }
 

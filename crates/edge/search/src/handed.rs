@@ -44,6 +44,11 @@ impl Drop for Handed {
 }
 
 impl Waiting {
+    /// Keeps documents within the same limit as `other`.
+    pub(crate) fn beside(other: &Waiting) -> Waiting {
+        Waiting { documents: FxHashMap::default(), all: Arc::clone(&other.all) }
+    }
+
     /// Keeps a page's newest document, if there is room; drops the older one.
     pub(crate) fn keep(&mut self, page: PageId, parsed: Box<Parsed>) {
         self.forget(page);

@@ -7,12 +7,11 @@ use tantivy::index::{SegmentComponent, SegmentMeta};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::schema::Schema;
 use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
-use tidewatch_core::PageId;
 
-use crate::bits::Bits;
+use crate::bits::PageSets;
 use crate::schema::{ANALYSER, Fields, schema};
 use crate::words::analyser;
-use crate::{IndexDocument, SearchError, Searcher};
+use crate::{IndexDocument, PageRef, SearchError, Searcher};
 
 /// Least memory that the engine accepts for new pages.
 const LEAST_MEMORY: usize = 15 << 20;
@@ -86,7 +85,7 @@ impl Index {
         merges.set_del_docs_ratio_before_merge(MOST_DELETED);
         writer.set_merge_policy(Box::new(merges));
         let (reader, fields) = (self.reader.clone(), self.fields);
-        let mut held = Bits::default();
+        let mut held = PageSets::default();
         self.searcher().each_page(|page| held.set(page))?;
         Ok(Writer { engine: writer, reader, fields, held, waiting: 0, oldest: None })
     }
@@ -133,7 +132,7 @@ pub struct Writer {
     fields: Fields,
     /// Pages in the index, committed or not. Only these are deleted: every deletion searches every
     /// segment.
-    held: Bits,
+    held: PageSets,
     waiting: usize,
     /// When the oldest uncommitted change was made.
     oldest: Option<Instant>,
@@ -149,17 +148,17 @@ impl Writer {
     }
 
     /// Removes a page.
-    pub fn remove(&mut self, page: PageId) {
+    pub fn remove(&mut self, page: PageRef) {
         self.waiting += 1;
         self.oldest.get_or_insert_with(Instant::now);
         if self.held.has(page) {
-            self.engine.delete_term(Term::from_field_u64(self.fields.page, u64::from(page.0)));
+            self.engine.delete_term(Term::from_field_u64(self.fields.page, page.number()));
             self.held.clear(page);
         }
     }
 
     /// Pages in the index, committed or not.
-    pub(crate) const fn held(&self) -> &Bits {
+    pub(crate) const fn held(&self) -> &PageSets {
         &self.held
     }
 
@@ -174,19 +173,21 @@ impl Writer {
         Some(patience.saturating_sub(self.oldest?.elapsed()))
     }
 
-    /// Makes all changes searchable and stores `mark` with them.
-    pub fn commit(&mut self, mark: u64) -> Result<(), SearchError> {
+    /// Makes all changes searchable and stores `marks`, one a partition, with them.
+    pub fn commit(&mut self, marks: &[u64]) -> Result<(), SearchError> {
         let mut commit = self.engine.prepare_commit()?;
-        commit.set_payload(&mark.to_string());
+        let marks: Vec<String> = marks.iter().map(u64::to_string).collect();
+        commit.set_payload(&marks.join(" "));
         commit.commit()?;
         (self.waiting, self.oldest) = (0, None);
         Ok(self.reader.reload()?)
     }
 
-    /// The mark of the last commit, or 0.
-    pub fn mark(&self) -> u64 {
+    /// The marks of the last commit, by partition. Partitions beyond them have none.
+    pub fn marks(&self) -> Vec<u64> {
         let payload = self.engine.index().load_metas().ok().and_then(|metas| metas.payload);
-        payload.and_then(|mark| mark.parse().ok()).unwrap_or(0)
+        let marks = payload.unwrap_or_default();
+        marks.split(' ').map_while(|mark| mark.parse().ok()).collect()
     }
 
     /// Waits for running merges and ends. Uncommitted changes are lost.

@@ -4,7 +4,7 @@
 //! arrive. Anchor texts are kept, within bounds, until their target is indexed: a page is mostly
 //! fetched after the page that links to it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -17,6 +17,7 @@ use tidewatch_core::PageKey;
 use crate::document::{MOST_ANCHORS, cut};
 use crate::extract::Extract;
 use crate::feeder::{Put, Task};
+use crate::handed::Waiting;
 use crate::{Feeder, Index, IndexDocument, SearchError, Searcher, Writer};
 
 /// Pages in the queue; others wait as one bit each.
@@ -59,16 +60,27 @@ pub struct Indexer {
 }
 
 impl Indexer {
-    /// Opens the index in a crawl's directory and starts the thread. `memory` bounds the bytes of
-    /// unwritten pages.
-    pub fn start(dir: &Path, memory: usize, agent: &str) -> Result<(Indexer, Feeder), SearchError> {
+    /// Opens the index in a crawl's directory and starts the thread. The pages come from the
+    /// partitions in `parts`, each of which gets a feeder. `memory` bounds the bytes of unwritten
+    /// pages.
+    pub fn start(
+        dir: &Path,
+        parts: &[PathBuf],
+        memory: usize,
+        agent: &str,
+    ) -> Result<(Indexer, Vec<Feeder>), SearchError> {
         let index = Index::open(&dir.join("index"))?;
         let searcher = index.searcher();
         let writer = index.writer(memory)?;
-        let held = writer.held().clone();
-        let up_to = if index.is_new() { 0 } else { writer.mark() };
+        let mut marks = if index.is_new() { Vec::new() } else { writer.marks() };
+        marks.resize(parts.len(), 0);
         let (tasks, queue) = mpsc::sync_channel(QUEUE);
-        let feeder = Feeder::new(tasks, dir, held, up_to);
+        let waiting = Waiting::default();
+        let feeder = |(number, part): (u32, &PathBuf)| {
+            let (held, up_to) = (writer.held().of(number), marks[number as usize]);
+            Feeder::new(tasks.clone(), number, part, Waiting::beside(&waiting), held, up_to)
+        };
+        let feeders = (0..).zip(parts).map(feeder).collect();
         let pages = searcher.pages();
         let health = Arc::new(Mutex::new(IndexHealth { pages, ..IndexHealth::default() }));
         let worker = Worker {
@@ -77,12 +89,12 @@ impl Indexer {
             agent: agent.to_owned(),
             links: LinkWords::default(),
             health: Arc::clone(&health),
-            up_to,
+            marks,
         };
         let run = move || worker.run(&queue);
         let thread = std::thread::Builder::new().name("indexer".into()).spawn(run);
         let thread = Some(thread.map_err(SearchError::io(dir))?);
-        Ok((Indexer { searcher, health, thread }, feeder))
+        Ok((Indexer { searcher, health, thread }, feeders))
     }
 
     /// A searcher over the committed pages.
@@ -95,7 +107,7 @@ impl Indexer {
         self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Commits what was handed over and ends the thread. The feeder must be dropped first.
+    /// Commits what was handed over and ends the thread. The feeders must be dropped first.
     pub fn finish(mut self) -> IndexHealth {
         self.join();
         self.health()
@@ -117,7 +129,8 @@ struct Worker {
     agent: String,
     links: LinkWords,
     health: Arc<Mutex<IndexHealth>>,
-    up_to: u64,
+    /// Up to which time each partition has handed over its changes, in microseconds.
+    marks: Vec<u64>,
 }
 
 impl Worker {
@@ -149,7 +162,10 @@ impl Worker {
                 self.writer.remove(page);
                 self.note(|health| health.removed += 1);
             }
-            Task::UpTo(micros) => self.up_to = self.up_to.max(micros),
+            Task::UpTo(partition, micros) => {
+                let mark = &mut self.marks[partition as usize];
+                *mark = micros.max(*mark);
+            }
         }
         Ok(())
     }
@@ -202,10 +218,10 @@ impl Worker {
 
     fn commit(&mut self) -> Result<(), SearchError> {
         let oldest = self.writer.oldest();
-        if oldest.is_none() && self.up_to <= self.writer.mark() {
+        if oldest.is_none() && self.marks == self.writer.marks() {
             return Ok(());
         }
-        self.writer.commit(self.up_to)?;
+        self.writer.commit(&self.marks)?;
         let took_s = oldest.map_or(0.0, |oldest| oldest.elapsed().as_secs_f64());
         let pages = self.searcher.pages();
         self.note(|health| {

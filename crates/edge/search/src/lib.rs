@@ -2,12 +2,16 @@
 //!
 //! # The life of a page here
 //!
-//! The crawl parses a page and hands the document to the [`Feeder`], which never blocks. When the
+//! The crawl parses a page and hands the document to the [`Feeder`] of its partition, which never
+//! blocks. When the
 //! page's copy is stored, the document goes to the [`Indexer`], a thread of its own, which extracts
 //! its words ([`extract`]) and puts them into the [`Index`]; new pages are committed and searchable
 //! within about two seconds. A page without a document (after a loss, or when too many wait) is
 //! read back from the archive and parsed again. A changed page is replaced, a gone one removed. The
 //! index is derived from store and archive alone; a lost or damaged one is rebuilt from them.
+//!
+//! All partitions of a crawl feed one index. So document frequencies, the best results and
+//! near-duplicates are those of the whole crawl, and anchor texts reach pages of other partitions.
 //!
 //! # The life of a query
 //!
@@ -34,6 +38,7 @@ mod gains;
 mod handed;
 mod index;
 mod indexer;
+mod page_ref;
 mod phrase;
 mod query;
 mod rank;
@@ -47,6 +52,7 @@ pub use self::error::SearchError;
 pub use self::feeder::{Feeder, Unix};
 pub use self::index::{Index, Writer, check_index};
 pub use self::indexer::{IndexHealth, Indexer};
+pub use self::page_ref::PageRef;
 pub use self::query::{MOST_QUERY_BYTES, Query};
 pub use self::rank::Popularity;
 pub use self::searcher::{Hit, IndexedPage, SearchResults, Searcher};

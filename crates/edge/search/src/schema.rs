@@ -69,7 +69,7 @@ impl Fields {
     /// A document as the index stores it.
     pub(crate) fn row(&self, document: &IndexDocument) -> TantivyDocument {
         let mut row = TantivyDocument::default();
-        row.add_u64(self.page, u64::from(document.page.0));
+        row.add_u64(self.page, document.page.number());
         row.add_text(self.url, &document.url);
         domains(&document.host).for_each(|domain| row.add_text(self.host, domain));
         let title = cut(&document.title, MOST_TITLE);

@@ -10,7 +10,6 @@ use tantivy::query::{
 };
 use tantivy::schema::{Field, IndexRecordOption, Value as _};
 use tantivy::{DocAddress, IndexReader, Score, TantivyDocument, Term};
-use tidewatch_core::PageId;
 
 use crate::best::Best;
 use crate::gains::AllGains;
@@ -18,7 +17,7 @@ use crate::phrase::Phrase;
 use crate::rank::{Popularity, Ranking};
 use crate::schema::{Fields, PAGE};
 use crate::snippet::Snippet;
-use crate::{Query, SearchError};
+use crate::{PageRef, Query, SearchError};
 
 /// Most results of a query.
 const MOST_RESULTS: usize = 200;
@@ -32,8 +31,8 @@ const TITLE: Score = 4.0;
 /// A result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hit {
-    /// Its number in the crawl.
-    pub page: u32,
+    /// The page.
+    pub page: PageRef,
     /// Its address.
     pub url: String,
     /// Its title; empty if it has none.
@@ -90,9 +89,9 @@ impl Searcher {
         Searcher { reader, fields, ranking: Ranking::default(), gains: AllGains::default() }
     }
 
-    /// Sets the clicks that ranking uses.
-    pub fn set_popularity(&self, popularity: Popularity) {
-        self.gains.set_popularity(popularity);
+    /// Sets the clicks of a partition's pages, which ranking uses.
+    pub fn set_popularity(&self, partition: u32, popularity: Popularity) {
+        self.gains.set_popularity(partition, popularity);
     }
 
     /// Pages in the index.
@@ -180,7 +179,7 @@ impl Searcher {
             row.get_first(self.fields.sketch).and_then(|v| v.as_bytes()).unwrap_or_default();
         let page = row.get_first(self.fields.page).and_then(|v| v.as_u64()).unwrap_or_default();
         let hit = Hit {
-            page: page as u32,
+            page: PageRef::of_number(page),
             url: text(self.fields.url).to_owned(),
             title: text(self.fields.title).to_owned(),
             snippet: Snippet::default(),
@@ -195,10 +194,10 @@ impl Searcher {
         Ok((hit, text(self.fields.excerpt).to_owned(), sketch))
     }
 
-    /// A page by its number, if it is in the index.
-    pub fn page(&self, page: PageId) -> Result<Option<IndexedPage>, SearchError> {
+    /// What the index has of a page.
+    pub fn page(&self, page: PageRef) -> Result<Option<IndexedPage>, SearchError> {
         let searcher = self.reader.searcher();
-        let term = Term::from_field_u64(self.fields.page, u64::from(page.0));
+        let term = Term::from_field_u64(self.fields.page, page.number());
         let query = TermQuery::new(term, IndexRecordOption::Basic);
         let found = searcher.search(&query, &TopDocs::with_limit(1).order_by_score())?;
         let Some(&(score, at)) = found.first() else { return Ok(None) };
@@ -206,12 +205,12 @@ impl Searcher {
         Ok(Some(IndexedPage { url: hit.url, title: hit.title, first_seen_s: hit.first_seen_s }))
     }
 
-    /// Calls `each` with the number of every page in the index.
-    pub(crate) fn each_page(&self, mut each: impl FnMut(PageId)) -> Result<(), SearchError> {
+    /// Calls `each` with every page in the index.
+    pub(crate) fn each_page(&self, mut each: impl FnMut(PageRef)) -> Result<(), SearchError> {
         for segment in self.reader.searcher().segment_readers() {
             let pages = segment.fast_fields().u64(PAGE)?.first_or_default_col(u64::MAX);
             for doc in segment.doc_ids_alive() {
-                each(PageId(pages.get_val(doc) as u32));
+                each(PageRef::of_number(pages.get_val(doc)));
             }
         }
         Ok(())

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashSet;
-use tidewatch_core::PageId;
 
 use super::clients::Clients;
 use super::log::{Entry, Log, Mark, Rows};
 use super::ticket::{BadTicket, Signer, Ticket, random};
-use crate::SearchError;
 use crate::date::DAY_S;
 use crate::document::cut;
+use crate::{PageRef, SearchError};
 
 /// Most bytes of a query in the log.
 const MOST_QUERY: usize = 200;
@@ -99,7 +98,7 @@ impl Desk {
         &self,
         query: &str,
         first: u16,
-        pages: &[PageId],
+        pages: &[PageRef],
         client: u64,
         now_ms: i64,
     ) -> Result<Vec<String>, SearchError> {
@@ -111,7 +110,7 @@ impl Desk {
             client,
             query: cut(query, MOST_QUERY).to_owned(),
             first,
-            pages: pages.iter().map(|page| page.0).collect(),
+            pages: pages.to_vec(),
         };
         let mut state = self.state();
         state.tidy(self.settings.keep_days, now_s)?;
@@ -136,7 +135,7 @@ impl Desk {
         let is_first = state.use_up(&ticket, now_s);
         if is_first {
             let Ticket { shown, position, page, .. } = ticket;
-            let entry = Entry::Clicked { at_ms: now_ms, id: shown, client, position, page: page.0 };
+            let entry = Entry::Clicked { at_ms: now_ms, id: shown, client, position, page };
             state.log.append(&[entry], now_s)?;
         }
         Ok(Ok(Clicked { ticket, is_first }))
@@ -180,7 +179,7 @@ impl State {
                     && at_ms / 1_000 >= since_s
                 {
                     let expires_s = at_ms / 1_000 + expires_s;
-                    let ticket = Ticket { shown: id, position, page: PageId(page), expires_s };
+                    let ticket = Ticket { shown: id, position, page, expires_s };
                     self.use_up(&ticket, now_s);
                 }
             }
@@ -207,17 +206,18 @@ mod tests {
 
     const NOW_MS: i64 = 1_800_000_000_000;
 
+    fn page(number: u32) -> PageRef {
+        tidewatch_core::PageId(number).into()
+    }
+
     #[test]
     fn a_click_counts_once_even_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let open = || Desk::open(dir.path(), ClickSettings::default(), NOW_MS / 1_000).unwrap();
         let desk = open();
-        let links = desk.show("tide", 11, &[PageId(4), PageId(5)], 9, NOW_MS).unwrap();
+        let links = desk.show("tide", 11, &[page(4), page(5)], 9, NOW_MS).unwrap();
         let first = desk.click(&links[1], 9, NOW_MS + 5).unwrap().unwrap();
-        assert_eq!(
-            (first.ticket.page, first.ticket.position, first.is_first),
-            (PageId(5), 12, true)
-        );
+        assert_eq!((first.ticket.page, first.ticket.position, first.is_first), (page(5), 12, true));
         assert!(!desk.click(&links[1], 9, NOW_MS + 6).unwrap().unwrap().is_first);
         drop(desk);
         let desk = open();
@@ -234,8 +234,8 @@ mod tests {
     fn old_days_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let desk = Desk::open(dir.path(), ClickSettings::default(), NOW_MS / 1_000).unwrap();
-        desk.show("tide", 1, &[PageId(4)], 9, NOW_MS).unwrap();
-        desk.show("tide", 1, &[PageId(4)], 9, NOW_MS + 40 * 86_400_000).unwrap();
+        desk.show("tide", 1, &[page(4)], 9, NOW_MS).unwrap();
+        desk.show("tide", 1, &[page(4)], 9, NOW_MS + 40 * 86_400_000).unwrap();
         let rows = Rows::read(desk.dir(), Mark::default(), 100).unwrap();
         assert_eq!(rows.entries.len(), 1);
     }

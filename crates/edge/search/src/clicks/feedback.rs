@@ -3,6 +3,9 @@
 //! The crawl commits its read position ([`NewInterest::end`]) together with the rows, so nothing
 //! counts twice and nothing is lost. At a start the whole kept log is read again, to restore the
 //! guard and the popularity.
+//!
+//! Each partition reads the whole log and keeps what concerns its own pages. So each has its own
+//! position, and the guards, which see every entry in the same order, agree.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +15,7 @@ use tidewatch_core::{InterestKind, PageId};
 use super::asked::Asking;
 use super::guard::{Guard, HALF_LIFE_S};
 use super::log::{Entry, Mark, Rows};
-use crate::{Popularity, SearchError};
+use crate::{PageRef, Popularity, SearchError};
 
 /// Lines read at once.
 const LINES: usize = 1 << 14;
@@ -48,7 +51,7 @@ pub struct NewInterest {
     pub rows: Vec<InterestRow>,
     /// The position after the last entry.
     pub end: Mark,
-    /// Unreadable lines, and lines about unknown pages.
+    /// Unreadable lines, and imported lines about pages that the partition does not know.
     pub bad: u64,
     /// Clicks discarded by the cap on one client's share.
     pub withheld: f64,
@@ -76,8 +79,9 @@ impl NewInterest {
     }
 }
 
-/// Reads a log continuously.
+/// Reads a log continuously for one partition.
 pub struct Feedback {
+    partition: u32,
     dir: PathBuf,
     mark: Mark,
     clicks: Guard,
@@ -88,19 +92,21 @@ pub struct Feedback {
     asking: Asking,
 }
 
-/// Finds the page of a URL, if there is one.
+/// Finds the page of a URL, if the partition has it.
 pub type Known<'k> = &'k mut dyn FnMut(&str) -> Option<PageId>;
 
 impl Feedback {
-    /// Opens the log in `dir`; entries before `mark` are already with the crawl. `share` caps one
-    /// client's share of all clicks.
+    /// Opens the log in `dir` for a partition; entries before `mark` are already with it. `share` caps
+    /// one client's share of all clicks.
     pub fn open(
         dir: &Path,
+        partition: u32,
         mark: Mark,
         share: f64,
         known: Known<'_>,
     ) -> Result<Feedback, SearchError> {
         let mut feedback = Feedback {
+            partition,
             dir: dir.to_owned(),
             mark: Mark::default(),
             clicks: Guard::new(share),
@@ -127,7 +133,7 @@ impl Feedback {
         Ok(self.hear(rows, known))
     }
 
-    /// Recent clicks, for ranking.
+    /// Recent clicks on the partition's pages, for ranking.
     pub fn popularity(&self) -> &Popularity {
         &self.popularity
     }
@@ -162,7 +168,7 @@ impl Feedback {
                 for page in pages {
                     let at_s = at_ms as f64 / 1_000.0;
                     let count = self.views.take(Some(client), 1.0, at_s);
-                    push(heard, PageId(page), at_ms, count, InterestKind::View);
+                    self.push(heard, page, at_ms, count, InterestKind::View);
                 }
             }
             Entry::Clicked { at_ms, id, client, page, .. } => {
@@ -170,47 +176,52 @@ impl Feedback {
                 let at_s = at_ms as f64 / 1_000.0;
                 let count = self.clicks.take(Some(client), 1.0, at_s);
                 *withheld.entry(client).or_default() += 1.0 - count;
-                self.click(PageId(page), count, at_s);
-                push(heard, PageId(page), at_ms, count, InterestKind::Click);
+                self.push(heard, page, at_ms, count, InterestKind::Click);
             }
             Entry::Told { at_ms, url, is_click, count, .. } => {
-                let Some(page) = known(&url) else {
-                    heard.bad += 1;
-                    return;
-                };
                 let at_s = at_ms as f64 / 1_000.0;
                 let guard = if is_click { &mut self.clicks } else { &mut self.views };
                 let count = guard.take(None, count, at_s);
                 let kind = if is_click { InterestKind::Click } else { InterestKind::View };
-                if is_click {
-                    self.click(page, count, at_s);
+                match known(&url) {
+                    Some(page) => {
+                        let page = PageRef::new(self.partition, page);
+                        self.push(heard, page, at_ms, count, kind);
+                    }
+                    None => heard.bad += 1,
                 }
-                push(heard, page, at_ms, count, kind);
             }
         }
     }
 
-    fn click(&mut self, page: PageId, count: f64, at_s: f64) {
+    /// Takes in counted interest in a page, if it is the partition's.
+    fn push(
+        &mut self,
+        heard: &mut NewInterest,
+        page: PageRef,
+        at_ms: i64,
+        count: f64,
+        kind: InterestKind,
+    ) {
+        if page.partition() != self.partition || count <= 0.0 {
+            return;
+        }
+        let page = page.page();
+        if kind == InterestKind::Click {
+            self.fade(at_ms as f64 / 1_000.0);
+            self.popularity.add(page, count);
+        }
+        let unix_micros = at_ms.saturating_mul(1_000);
+        heard.rows.push(InterestRow { page, unix_micros, count, kind });
+    }
+
+    fn fade(&mut self, at_s: f64) {
         /// Popularity fades at this interval, not with every click.
         const STEP_S: f64 = 3_600.0;
         if at_s - self.faded_s > STEP_S {
             self.popularity.fade((-(at_s - self.faded_s) / HALF_LIFE_S).exp2() as f32);
             self.faded_s = at_s;
         }
-        if count > 0.0 {
-            self.popularity.add(page, count);
-        }
-    }
-}
-
-fn push(heard: &mut NewInterest, page: PageId, at_ms: i64, count: f64, kind: InterestKind) {
-    if count > 0.0 {
-        heard.rows.push(InterestRow {
-            page,
-            unix_micros: at_ms.saturating_mul(1_000),
-            count,
-            kind,
-        });
     }
 }
 
@@ -221,6 +232,10 @@ mod tests {
 
     const NOW_MS: i64 = 1_800_000_000_000;
     const SHARE: f64 = 0.05;
+
+    fn page(number: u32) -> PageRef {
+        PageId(number).into()
+    }
 
     fn nobody(_: &str) -> Option<PageId> {
         None
@@ -235,11 +250,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let desk = desk(dir.path());
         for client in 0..40 {
-            let links = desk.show("tide", 1, &[PageId(1), PageId(2)], client, NOW_MS).unwrap();
+            let links = desk.show("tide", 1, &[page(1), page(2)], client, NOW_MS).unwrap();
             desk.click(&links[1], client, NOW_MS + 1).unwrap().unwrap();
         }
         desk.show("ebb and flow", 1, &[], 50, NOW_MS).unwrap();
-        let mut feedback = Feedback::open(desk.dir(), Mark::default(), SHARE, &mut nobody).unwrap();
+        let mut feedback =
+            Feedback::open(desk.dir(), 0, Mark::default(), SHARE, &mut nobody).unwrap();
         let heard = feedback.read(&mut nobody).unwrap();
         let sum = |kind, page| -> f64 {
             let rows = heard.rows.iter().filter(|row| row.kind == kind && row.page == PageId(page));
@@ -257,14 +273,14 @@ mod tests {
         assert!(needs[0].need > 0.99 && needs[1].need < 0.1, "{needs:?}");
         assert_eq!(feedback.read(&mut nobody).unwrap().rows, []);
         // A restart restores the position and the recent clicks.
-        let again = Feedback::open(desk.dir(), heard.end, SHARE, &mut nobody).unwrap();
+        let again = Feedback::open(desk.dir(), 0, heard.end, SHARE, &mut nobody).unwrap();
         let of = |feedback: &Feedback| feedback.popularity().of(PageId(2));
         assert!((of(&again) - of(&feedback)).abs() < 1e-6);
         assert_eq!(again.mark, heard.end);
         // At a start only entries before the mark count.
-        let links = desk.show("tide", 1, &[PageId(3)], 60, NOW_MS).unwrap();
+        let links = desk.show("tide", 1, &[page(3)], 60, NOW_MS).unwrap();
         desk.click(&links[0], 60, NOW_MS).unwrap().unwrap();
-        let again = Feedback::open(desk.dir(), heard.end, SHARE, &mut nobody).unwrap();
+        let again = Feedback::open(desk.dir(), 0, heard.end, SHARE, &mut nobody).unwrap();
         assert!(again.popularity().of(PageId(3)) <= 0.0);
     }
 
@@ -273,14 +289,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let desk = desk(dir.path());
         for client in 0..100 {
-            let links = desk.show("tide", 1, &[PageId(1)], client, NOW_MS).unwrap();
+            let links = desk.show("tide", 1, &[page(1)], client, NOW_MS).unwrap();
             desk.click(&links[0], client, NOW_MS).unwrap().unwrap();
         }
         for _ in 0..1_000 {
-            let links = desk.show("spam", 1, &[PageId(2)], 777, NOW_MS).unwrap();
+            let links = desk.show("spam", 1, &[page(2)], 777, NOW_MS).unwrap();
             desk.click(&links[0], 777, NOW_MS).unwrap().unwrap();
         }
-        let mut feedback = Feedback::open(desk.dir(), Mark::default(), SHARE, &mut nobody).unwrap();
+        let mut feedback =
+            Feedback::open(desk.dir(), 0, Mark::default(), SHARE, &mut nobody).unwrap();
         let heard = feedback.read(&mut nobody).unwrap();
         let clicks = heard.rows.iter().filter(|row| row.kind == InterestKind::Click);
         let (mut spam, mut all) = (0.0, 0.0);
@@ -307,9 +324,38 @@ mod tests {
         };
         log.append(&[told("https://a.example/", 500.0), told("odd", 1.0)], 0).unwrap();
         let mut known = |url: &str| (url != "odd").then_some(PageId(3));
-        let mut feedback = Feedback::open(dir.path(), Mark::default(), SHARE, &mut known).unwrap();
+        let mut feedback =
+            Feedback::open(dir.path(), 0, Mark::default(), SHARE, &mut known).unwrap();
         let heard = feedback.read(&mut known).unwrap();
         assert_eq!((heard.rows.len(), heard.bad), (1, 1));
         assert!((heard.rows[0].count - 500.0).abs() < 1e-9 && heard.rows[0].page == PageId(3));
+    }
+
+    /// Two partitions read one log: each hears of its own pages alone, and both cap the same client.
+    #[test]
+    fn partitions_share_a_log_and_each_hears_of_its_own_pages() {
+        let dir = tempfile::tempdir().unwrap();
+        let desk = desk(dir.path());
+        let pages = [0, 1].map(|partition| PageRef::new(partition, PageId(7)));
+        for client in 0..40 {
+            let links = desk.show("tide", 1, &pages, client, NOW_MS).unwrap();
+            let at = usize::from(client < 10);
+            desk.click(&links[at], client, NOW_MS).unwrap().unwrap();
+        }
+        let clicks = |partition| {
+            let mark = Mark::default();
+            let mut feedback =
+                Feedback::open(desk.dir(), partition, mark, SHARE, &mut nobody).unwrap();
+            let heard = feedback.read(&mut nobody).unwrap();
+            assert!(heard.rows.iter().all(|row| row.page == PageId(7)));
+            let rows = heard.rows.iter().filter(|row| row.kind == InterestKind::Click);
+            let sum: f64 = rows.map(|row| row.count).sum();
+            assert!((f64::from(feedback.popularity().of(PageId(7))) - sum).abs() < 1e-3);
+            (sum, heard.withheld)
+        };
+        let (first, second) = (clicks(0), clicks(1));
+        assert!(first.0 > 2.0 * second.0 && second.0 > 5.0, "{first:?} {second:?}");
+        assert!((first.0 + second.0 + first.1 - 40.0).abs() < 1e-6);
+        assert!((first.1 - second.1).abs() < 1e-9, "the guards agree");
     }
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::SearchError;
 use crate::date::{DAY_S, day_of, name_of};
+use crate::{PageRef, SearchError};
 
 /// Longest line read.
 const MOST_LINE: u64 = 64 << 10;
@@ -34,7 +34,7 @@ pub enum Entry {
         /// Position of the first result, from 1.
         first: u16,
         /// The pages, in order.
-        pages: Vec<u32>,
+        pages: Vec<PageRef>,
     },
     /// A result was clicked.
     Clicked {
@@ -47,7 +47,7 @@ pub enum Entry {
         /// Its position.
         position: u16,
         /// The page.
-        page: u32,
+        page: PageRef,
     },
     /// Imported from another search engine.
     Told {
@@ -291,6 +291,7 @@ mod tests {
     use super::*;
 
     fn click(page: u32) -> Entry {
+        let page = PageRef::from(tidewatch_core::PageId(page));
         Entry::Clicked { at_ms: 5, id: u64::MAX, client: u64::MAX - 1, position: 2, page }
     }
 

@@ -4,14 +4,13 @@ use std::path::Path;
 
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
-use tidewatch_core::PageId;
 
-use crate::SearchError;
+use crate::{PageRef, SearchError};
 
 /// Bytes of a signature: 128 bits cannot be guessed.
 const TAG: usize = 16;
 /// Bytes of the signed part.
-const BODY: usize = 22;
+const BODY: usize = 26;
 
 /// The content of a link to a shown result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +20,7 @@ pub struct Ticket {
     /// Its position among the results, from 1.
     pub position: u16,
     /// The page.
-    pub page: PageId,
+    pub page: PageRef,
     /// When the link expires, seconds of Unix time.
     pub expires_s: i64,
 }
@@ -42,8 +41,8 @@ impl Ticket {
         let mut bytes = [0; BODY];
         bytes[..8].copy_from_slice(&self.shown.to_be_bytes());
         bytes[8..10].copy_from_slice(&self.position.to_be_bytes());
-        bytes[10..14].copy_from_slice(&self.page.0.to_be_bytes());
-        bytes[14..].copy_from_slice(&self.expires_s.to_be_bytes());
+        bytes[10..18].copy_from_slice(&self.page.number().to_be_bytes());
+        bytes[18..].copy_from_slice(&self.expires_s.to_be_bytes());
         bytes
     }
 
@@ -54,8 +53,8 @@ impl Ticket {
         Ticket {
             shown: number(0..8),
             position: number(8..10) as u16,
-            page: PageId(number(10..14) as u32),
-            expires_s: number(14..22).cast_signed(),
+            page: PageRef::of_number(number(10..18)),
+            expires_s: number(18..26).cast_signed(),
         }
     }
 }
@@ -158,8 +157,12 @@ pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 mod tests {
     use super::*;
 
-    const TICKET: Ticket =
-        Ticket { shown: 1 << 60, position: 7, page: PageId(123_456), expires_s: 1_800_000_000 };
+    const TICKET: Ticket = Ticket {
+        shown: 1 << 60,
+        position: 7,
+        page: PageRef::of_number(2 << 32 | 123_456),
+        expires_s: 1_800_000_000,
+    };
 
     #[test]
     fn a_ticket_comes_back_until_it_expires() {

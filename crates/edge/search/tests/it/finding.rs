@@ -10,7 +10,7 @@ const MEMORY: usize = 15 << 20;
 
 fn page(number: u32, title: &str, text: &str) -> IndexDocument {
     IndexDocument {
-        page: PageId(number),
+        page: PageId(number).into(),
         url: format!("https://host{}.example/{number}", number % 3),
         host: format!("host{}.example", number % 3),
         title: title.to_owned(),
@@ -41,7 +41,7 @@ impl Shelf {
 
     fn put(&mut self, pages: &[IndexDocument]) {
         pages.iter().for_each(|page| self.writer.put(page).unwrap());
-        self.writer.commit(1).unwrap();
+        self.writer.commit(&[1]).unwrap();
     }
 
     fn searcher(&self) -> Searcher {
@@ -53,7 +53,7 @@ impl Shelf {
     }
 
     fn pages(&self, text: &str) -> Vec<u32> {
-        self.find(text).hits.iter().map(|hit| hit.page).collect()
+        self.find(text).hits.iter().map(|hit| hit.page.page().0).collect()
     }
 }
 
@@ -111,12 +111,12 @@ fn a_page_that_changes_says_the_new_thing_and_one_that_is_gone_nothing() {
     shelf.put(&[page(1, "New", "second version")]);
     assert_eq!(shelf.pages("first"), Vec::<u32>::new());
     assert_eq!(shelf.pages("second"), [1]);
-    shelf.writer.remove(PageId(1));
-    shelf.writer.commit(2).unwrap();
+    shelf.writer.remove(PageId(1).into());
+    shelf.writer.commit(&[2]).unwrap();
     assert_eq!(shelf.pages("version"), [2]);
-    assert_eq!(shelf.searcher().page(PageId(1)).unwrap(), None);
-    assert_eq!(shelf.searcher().page(PageId(2)).unwrap().unwrap().title, "Other");
-    assert_eq!((shelf.searcher().pages(), shelf.writer.mark()), (1, 2));
+    assert_eq!(shelf.searcher().page(PageId(1).into()).unwrap(), None);
+    assert_eq!(shelf.searcher().page(PageId(2).into()).unwrap().unwrap().title, "Other");
+    assert_eq!((shelf.searcher().pages(), shelf.writer.marks()), (1, vec![2]));
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn news_links_and_clicks_decide_between_equals() {
     let searcher = shelf.searcher();
     let mut clicks = Popularity::default();
     clicks.add(PageId(4), 1_000.0);
-    searcher.set_popularity(clicks);
+    searcher.set_popularity(0, clicks);
     let found = searcher.search(&Query::read("tide"), 0, 10, NOW_S).unwrap();
-    let order: Vec<_> = found.hits.iter().map(|hit| hit.page).collect();
+    let order: Vec<_> = found.hits.iter().map(|hit| hit.page.page().0).collect();
     assert_eq!(order, [4, 3, 2, 1]);
 }
 
@@ -190,7 +190,7 @@ fn an_index_outlives_its_process_and_a_broken_one_is_begun_anew() {
     let mut writer = index.writer(MEMORY).unwrap();
     assert!(index.writer(MEMORY).is_err_and(|error| error.to_string().contains("in use")));
     writer.put(&page(1, "Tide", "water")).unwrap();
-    writer.commit(7).unwrap();
+    writer.commit(&[7]).unwrap();
     drop((index, writer));
     let index = Index::open(&path).unwrap();
     assert!(!index.is_new() && index.searcher().pages() == 1);

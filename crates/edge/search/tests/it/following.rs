@@ -83,7 +83,9 @@ fn unix(time: Time) -> i64 {
 }
 
 fn start(dir: &Path) -> (Indexer, Feeder) {
-    Indexer::start(dir, 15 << 20, "Tidewatch").unwrap()
+    let (indexer, mut feeders) =
+        Indexer::start(dir, &[dir.to_owned()], 15 << 20, "Tidewatch").unwrap();
+    (indexer, feeders.remove(0))
 }
 
 fn finish(indexer: Indexer, feeder: Feeder) -> IndexHealth {
@@ -136,7 +138,10 @@ fn pages_are_found_within_seconds_follow_their_changes_and_survive_the_loss_of_t
     let (indexer, mut feeder) = start(dir.path());
     feeder.feed(&crawl.store, &unix).unwrap();
     wait_for(&indexer, "water", 2);
-    assert_eq!(indexer.searcher().page(tide).unwrap().unwrap().url, "https://a.example/tide");
+    assert_eq!(
+        indexer.searcher().page(tide.into()).unwrap().unwrap().url,
+        "https://a.example/tide"
+    );
     // Copies that the archive does not give back are left out, and counted.
     finish(indexer, feeder);
     std::fs::remove_dir_all(dir.path().join("index")).unwrap();
@@ -145,4 +150,52 @@ fn pages_are_found_within_seconds_follow_their_changes_and_survive_the_loss_of_t
     feeder.feed(&crawl.store, &unix).unwrap();
     let health = finish(indexer, feeder);
     assert_eq!((health.put, health.unreadable), (0, 4), "{health:?}");
+}
+
+/// Two partitions feed one index: results come from both, an anchor text reaches a page of the other,
+/// and a restart reads nothing again.
+#[test]
+fn partitions_feed_one_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let parts = [0, 1].map(|number| dir.path().join(format!("partition-{number}")));
+    let start = || Indexer::start(dir.path(), &parts, 15 << 20, "Tidewatch").unwrap();
+    let (indexer, mut feeders) = start();
+    let mut crawls = [0, 1].map(|number: usize| Crawl::new(&parts[number]));
+    let linking = "<title>Tide</title><a href=https://a.example/moon>lunar almanac</a> water";
+    crawls[0].hold("/tide", linking, &mut feeders[0]);
+    let searcher = indexer.searcher();
+    let found = |words: &str| {
+        let hits = searcher.search(&Query::read(words), 0, 10, EPOCH / 1_000_000).unwrap().hits;
+        hits.into_iter().map(|hit| (hit.page.partition(), hit.url)).collect::<Vec<_>>()
+    };
+    let wait_for = |words: &str, count: usize| {
+        let began = Instant::now();
+        while found(words).len() < count {
+            assert!(began.elapsed() < FINDABLE, "{words}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        found(words)
+    };
+    wait_for("tide", 1);
+    let moon = crawls[1].hold("/moon", "<title>Moon</title><p>water", &mut feeders[1]);
+    assert_eq!(wait_for("water", 2).len(), 2);
+    assert_eq!(found("almanac site:a.example").len(), 2, "the anchor text is the other page's too");
+    assert_eq!(found("moon")[0], (1, "https://a.example/moon".to_owned()));
+    drop(feeders);
+    assert_eq!(indexer.finish().put, 2);
+    let (indexer, mut feeders) = start();
+    for (crawl, feeder) in crawls.iter().zip(&mut feeders) {
+        feeder.feed(&crawl.store, &unix).unwrap();
+        assert!(feeder.is_even());
+    }
+    // Number 0 is a page of either partition; only this partition's goes.
+    assert_eq!(moon.0, 0);
+    crawls[1].lose(moon);
+    feeders[1].gone(moon);
+    feeders[1].feed(&crawls[1].store, &unix).unwrap();
+    let searcher = indexer.searcher();
+    drop(feeders);
+    let health = indexer.finish();
+    assert_eq!((health.removed, searcher.pages()), (1, 1));
+    assert!(health.put <= 2, "{health:?}");
 }
