@@ -57,7 +57,23 @@ impl Ledger {
     pub(crate) fn report(&self, number: u32, account: Account) -> Rate {
         let mut books = self.books();
         books.accounts[number as usize] = Some(account);
-        Rate::per_second(books.divide()[number as usize]).unwrap_or(Rate::ZERO)
+        Rate::per_second(books.divide(books.total)[number as usize]).unwrap_or(Rate::ZERO)
+    }
+
+    /// Whether a partition has reported.
+    pub(crate) fn has_reported(&self, number: u32) -> bool {
+        self.books().accounts[number as usize].is_some()
+    }
+
+    /// What a partition would be granted of another total.
+    pub(crate) fn share_of(&self, number: u32, total: Rate) -> Rate {
+        let share = self.books().divide(total.as_per_second())[number as usize];
+        Rate::per_second(share).unwrap_or(Rate::ZERO)
+    }
+
+    /// The total budget.
+    pub(crate) fn total(&self) -> Rate {
+        Rate::per_second(self.books().total).unwrap_or(Rate::ZERO)
     }
 
     /// Sets the total budget; every partition gets its share of it with its next report.
@@ -77,22 +93,22 @@ impl Ledger {
 }
 
 impl Books {
-    /// What each partition is granted.
-    fn divide(&self) -> Vec<f64> {
+    /// What each partition is granted of a total.
+    fn divide(&self, total: f64) -> Vec<f64> {
         let accounts = self.accounts.iter().map(Option::as_ref).collect::<Option<Vec<&Account>>>();
         let Some(accounts) = accounts else {
             let count = self.accounts.len();
-            return vec![self.total / count as f64; count];
+            return vec![total / count as f64; count];
         };
         let curves = accounts.iter().map(|account| account.demand.clone());
         let wants = match curves.collect::<Option<Vec<DemandCurve>>>() {
-            Some(curves) => DemandCurve::split(&curves, self.total / self.pace),
+            Some(curves) => DemandCurve::split(&curves, total / self.pace),
             None => accounts.iter().map(|account| f64::from(account.pages) + 1.0).collect(),
         };
         let (count, sum) = (wants.len() as f64, wants.iter().sum::<f64>());
         let share = |want: f64| if sum > 0.0 { want / sum } else { count.recip() };
         let grant = |want| EQUAL_SHARE / count + (1.0 - EQUAL_SHARE) * share(want);
-        wants.into_iter().map(|want| self.total * grant(want)).collect()
+        wants.into_iter().map(|want| total * grant(want)).collect()
     }
 }
 

@@ -223,6 +223,19 @@ impl Pages {
         self.batch.meta.insert(name.to_owned(), value);
     }
 
+    /// The URL of the page of another partition whose link named a page first.
+    pub(crate) fn foreign_via(&self, page: PageId) -> Result<Option<String>, StoreError> {
+        match self.batch.vias.get(&page) {
+            Some(url) => Ok(Some(url.clone())),
+            None => self.store.tables()?.via(page),
+        }
+    }
+
+    /// Notes the page of another partition whose link named a page first.
+    pub(crate) fn put_foreign_via(&mut self, page: PageId, url: String) {
+        self.batch.vias.insert(page, url);
+    }
+
     /// Adds links for another partition to the outbox and returns their number.
     pub(crate) fn put_parcel(&mut self, parcel: Parcel) -> u64 {
         let number = self.next_parcel;

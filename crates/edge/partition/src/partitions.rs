@@ -1,4 +1,4 @@
-//! Several partitions of one crawl in one process, each on a thread of its own.
+//! A crawl in one process, whether it has one partition or several, each on a thread of its own.
 //!
 //! ```text
 //! DIR/                one partition: everything lies in DIR itself
@@ -8,7 +8,8 @@
 //!
 //! A host belongs to the partition that [`owner`] names, so the number of partitions cannot change later.
 //! The partitions share the budget (`ledger`), links (`exchange`) and the politeness of addresses (`gate`);
-//! everything else a partition does alone, so each replays alone.
+//! everything else a partition does alone, so each replays alone. One partition shares nothing and runs on
+//! the caller's thread.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{Rate, Time};
+use tidewatch_core::{Rate, Span};
+use tidewatch_policy::WhatIf;
 use tidewatch_store::StoreError;
 use tokio::runtime::Handle;
 
@@ -41,11 +43,13 @@ pub struct Partitions {
 
 impl Partitions {
     /// Opens the crawl in `dir` at a moment of Unix time, in microseconds, or begins one with `count`
-    /// partitions. Without a `count` it has as many as it was begun with, or one.
+    /// partitions. Without a `count` it has as many as it was begun with, or one. `pace` is for a
+    /// simulated web that runs faster ([`Partition::set_pace`]).
     pub fn open(
         dir: &Path,
         config: &Config,
         count: Option<u32>,
+        pace: Option<f64>,
         unix_micros: i64,
     ) -> Result<Partitions, CrawlError> {
         let was = recorded(dir)?;
@@ -61,15 +65,41 @@ impl Partitions {
         let parts = Self::dirs(dir)?.into_iter();
         let parts = parts.map(|dir| Partition::open(&dir, own.clone(), unix_micros));
         let mut parts = parts.collect::<Result<Vec<Partition>, CrawlError>>()?;
+        if let Some(pace) = pace {
+            parts.iter_mut().for_each(|part| part.set_pace(pace));
+        }
         let pace = parts.first().map_or(1.0, Partition::pace);
-        let ledger = Arc::new(Ledger::new(config.budget, parts.len(), pace));
+        Self::assemble(parts, config.budget.as_per_second() * pace, config.politeness.address_gap)
+    }
+
+    /// Opens a crawl as it was when it ended, for reading: nothing in its directory is changed. No
+    /// crawl may run there meanwhile.
+    pub fn look(dir: &Path, unix_micros: i64) -> Result<Partitions, CrawlError> {
+        let parts = Self::dirs(dir)?.into_iter();
+        let parts = parts.map(|dir| Partition::look(&dir, unix_micros));
+        let parts = parts.collect::<Result<Vec<Partition>, CrawlError>>()?;
+        let granted = parts.iter().map(|part| part.budget().as_per_second()).sum();
+        let total = parts.first().map(Partition::kept_total).transpose()?.flatten();
+        Self::assemble(parts, total.unwrap_or(granted), Span::ZERO)
+    }
+
+    /// Joins partitions that have `total` fetches per second of the operator's clock together.
+    fn assemble(
+        mut parts: Vec<Partition>,
+        total: f64,
+        address_gap: Span,
+    ) -> Result<Partitions, CrawlError> {
+        let (count, pace) = (parts.len() as u32, parts.first().map_or(1.0, Partition::pace));
+        let total = Rate::per_second(total).unwrap_or(Rate::ZERO);
+        let ledger = Arc::new(Ledger::new(total, parts.len(), pace));
         if count > 1 {
             let exchange = Arc::new(InProcess::default());
-            let gap = config.politeness.address_gap.seconds() / pace;
-            let gate = Arc::new(AddressGate::new(Duration::from_secs_f64(gap)));
+            let gap = Duration::from_secs_f64(address_gap.seconds() / pace);
+            let gate = Arc::new(AddressGate::new(gap));
             for (number, part) in (0..).zip(&mut parts) {
                 let (exchange, ledger) = (Arc::clone(&exchange), Arc::clone(&ledger));
                 part.join(Member::new(number, count, exchange, ledger, Arc::clone(&gate)))?;
+                part.keep_total(total);
             }
         }
         Ok(Partitions { parts, ledger })
@@ -107,9 +137,27 @@ impl Partitions {
         &mut self.parts
     }
 
-    /// Sets the budget of the whole crawl, per second of the operator's clock.
-    pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
-        self.parts.iter_mut().try_for_each(|part| part.set_budget(budget, now))
+    /// Pages known.
+    pub fn pages(&self) -> u32 {
+        self.parts.iter().map(|part| part.store().pages()).sum()
+    }
+
+    /// The budget of the whole crawl, per second of the operator's clock.
+    pub fn budget(&self) -> Rate {
+        self.parts.first().map_or(Rate::ZERO, Partition::crawl_budget)
+    }
+
+    /// Predicts the effect of another budget, per second of the operator's clock. `None` if the policy
+    /// cannot tell.
+    pub fn what_if(&self, budget: Rate) -> Option<WhatIf> {
+        self.parts.iter().for_each(Partition::declare_demand);
+        let parts = self.parts.iter().map(|part| part.what_if(budget));
+        WhatIf::sum(&parts.collect::<Option<Vec<WhatIf>>>()?)
+    }
+
+    /// The policy that chooses.
+    pub fn policy(&self) -> &str {
+        self.parts.first().map_or("", Partition::policy)
     }
 
     /// The figures of all partitions together.

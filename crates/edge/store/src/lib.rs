@@ -5,7 +5,7 @@
 //! ```text
 //! DIR/lock     held by the one process that uses the directory
 //! DIR/format   the version of everything below
-//! DIR/db/      tables: pages, copies, twins, hosts, tape, meta, outbox
+//! DIR/db/      tables: pages, copies, twins, hosts, tape, meta, outbox, vias
 //! DIR/sieve/   fingerprints of all known URLs, an index of the table of pages
 //! DIR/synced   how much the last sync made durable
 //! ```

@@ -168,6 +168,8 @@ pub struct SentLink {
     pub hops: Hops,
     /// Whether it is watched for new links.
     pub is_source: bool,
+    /// The URL of the page that shows it.
+    pub via: Option<String>,
 }
 
 /// Links that are sent to another partition together.
@@ -194,6 +196,8 @@ pub struct Batch {
     pub hosts: BTreeMap<HostId, HostRow>,
     /// What the frontier was told, in order.
     pub tape: Vec<Input>,
+    /// The URL of the page of another partition whose link named a page first.
+    pub vias: BTreeMap<PageId, String>,
     /// New parcels for other partitions, by number.
     pub outbox: BTreeMap<u64, Parcel>,
     /// Parcels that have arrived.
@@ -211,6 +215,7 @@ impl Batch {
             && self.twins.is_empty()
             && self.hosts.is_empty()
             && self.tape.is_empty()
+            && self.vias.is_empty()
             && self.outbox.is_empty()
             && self.delivered.is_empty()
             && self.meta.is_empty()

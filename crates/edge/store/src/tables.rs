@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
-use crate::{Batch, CopyRow, HostRow, PageRow, Parcel, StoreError, TwinKey};
+use crate::{Batch, CopyRow, HostRow, PageRow, Parcel, SentLink, StoreError, TwinKey};
 
 /// All tables, open.
 pub struct Tables {
@@ -21,6 +21,7 @@ pub struct Tables {
     tape: Keyspace,
     meta: Keyspace,
     outbox: Keyspace,
+    vias: Keyspace,
 }
 
 /// Limit of the journals, which a start after a crash reads: the engine's minimum.
@@ -83,6 +84,7 @@ impl Tables {
             tape: table("tape")?,
             meta: table("meta")?,
             outbox: table("outbox")?,
+            vias: table("vias")?,
             db,
         })
     }
@@ -108,6 +110,9 @@ impl Tables {
         }
         if !batch.tape.is_empty() {
             rows.insert(&self.tape, tape.to_be_bytes(), encode(&batch.tape));
+        }
+        for (page, url) in &batch.vias {
+            rows.insert(&self.vias, page.0.to_be_bytes(), url.as_str());
         }
         for (number, parcel) in &batch.outbox {
             rows.insert(&self.outbox, number.to_be_bytes(), encode(parcel));
@@ -147,6 +152,12 @@ impl Tables {
         page.map(|page| Ok(PageId(number(&page, "twins")?))).transpose()
     }
 
+    /// The URL of the page of another partition whose link named a page first.
+    pub fn via(&self, page: PageId) -> Result<Option<String>, StoreError> {
+        let url = self.vias.get(page.0.to_be_bytes())?;
+        Ok(url.map(|url| String::from_utf8_lossy(&url).into_owned()))
+    }
+
     /// A named fact about the crawl.
     pub fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.meta.get(name)?.map(|value| value.to_vec()))
@@ -184,7 +195,10 @@ impl Tables {
         self.outbox.iter().map(|row| {
             let (key, value) = row.into_inner()?;
             let number = long_number(&key, "outbox")?;
-            Ok((number, decode(&value, "outbox", number)?))
+            let parcel = decode(&value, "outbox", number);
+            let earlier =
+                |error| decode::<EarlierParcel>(&value, "outbox", number).map_err(|_| error);
+            Ok((number, parcel.or_else(|error| earlier(error).map(Parcel::from))?))
         })
     }
 
@@ -213,6 +227,22 @@ impl Tables {
             Ok(inputs) => inputs.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         })
+    }
+}
+
+/// A parcel as it was written before links carried `via`. Its bytes are never those of a [`Parcel`]:
+/// there, a byte of 0 or 1 follows a link, and here the length of the next URL, or nothing.
+#[derive(serde::Deserialize)]
+struct EarlierParcel {
+    to: u32,
+    links: Vec<(String, u16, u8, bool)>,
+}
+
+impl From<EarlierParcel> for Parcel {
+    fn from(EarlierParcel { to, links }: EarlierParcel) -> Parcel {
+        let link =
+            |(url, depth, hops, is_source)| SentLink { url, depth, hops, is_source, via: None };
+        Parcel { to, links: links.into_iter().map(link).collect() }
     }
 }
 
@@ -288,5 +318,24 @@ mod tests {
         let earlier = &bytes[..bytes.len() - 1];
         assert_eq!(decode::<CopyRow>(earlier, COPIES, 0).unwrap(), copy);
         assert!(decode::<CopyRow>(&earlier[..earlier.len() - 3], COPIES, 0).is_err());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A crawl that was stopped with parcels in its outbox opens with a later version.
+    #[test]
+    fn a_parcel_of_an_earlier_version_is_read() {
+        let link = |url: &str| (url.to_owned(), 3_u16, 1_u8, true);
+        for urls in [&["http://a.example/"][..], &["http://a.example/", "http://b.example/x"]] {
+            let links: Vec<_> = urls.iter().map(|url| link(url)).collect();
+            let bytes = encode(&(7_u32, links));
+            assert!(decode::<Parcel>(&bytes, "outbox", 0).is_err());
+            let parcel = Parcel::from(decode::<EarlierParcel>(&bytes, "outbox", 0).unwrap());
+            assert_eq!((parcel.to, parcel.links.len()), (7, urls.len()));
+            assert_eq!((parcel.links[0].depth, &parcel.links[0].via), (3, &None));
+        }
     }
 }

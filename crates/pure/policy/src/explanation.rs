@@ -197,4 +197,30 @@ pub struct WhatIf {
     pub freshness: Option<f64>,
     /// Clicks per second on pages never fetched before.
     pub profit: f64,
+    /// Clicks per second on copies, by which freshness is weighted.
+    pub weight: f64,
+}
+
+impl WhatIf {
+    /// The sum over the shards of a crawl, each with its share of the budget. The price is a mean,
+    /// weighted by budget. `None` without a shard.
+    pub fn sum(shards: &[WhatIf]) -> Option<WhatIf> {
+        let of = |value: fn(&WhatIf) -> f64| shards.iter().map(value).sum::<f64>();
+        let mean = |value: fn(&WhatIf) -> f64, sum: f64, first: f64| {
+            if sum > 0.0 { of(value) / sum } else { first }
+        };
+        let (first, budget) = (shards.first()?, of(|shard| shard.budget));
+        let known = shards.iter().filter_map(|shard| Some((shard.freshness?, shard.weight)));
+        let (fresh, weight) = known.fold((0.0, 0.0), |(fresh, all), (share, weight)| {
+            (fresh + share * weight, all + weight)
+        });
+        Some(WhatIf {
+            budget,
+            price: mean(|shard| shard.price * shard.budget, budget, first.price),
+            fetches: std::array::from_fn(|kind| shards.iter().map(|s| s.fetches[kind]).sum()),
+            freshness: (weight > 0.0).then(|| fresh / weight),
+            profit: of(|shard| shard.profit),
+            weight: of(|shard| shard.weight),
+        })
+    }
 }

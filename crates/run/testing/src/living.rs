@@ -22,11 +22,22 @@ pub fn web(hosts: usize, pages: usize) -> renewal::Config {
 
 /// Serves a web in real time, each host at its own loopback address.
 pub fn serve(runtime: &Runtime, web: &renewal::Config, seed: u64, habits: Habits) -> Server {
+    serve_at(runtime, web, seed, habits, web.hosts)
+}
+
+/// Serves a web in real time at so many loopback addresses, which its hosts share.
+pub fn serve_at(
+    runtime: &Runtime,
+    web: &renewal::Config,
+    seed: u64,
+    habits: Habits,
+    addresses: usize,
+) -> Server {
     let trace = renewal::generate(web, seed).trace;
     let site = Arc::new(Site::new(trace, seed, habits).unwrap());
     let limits = Limits {
         connections: 4 * web.hosts + 64,
-        listeners: web.hosts,
+        listeners: addresses,
         // A polite client keeps its connection while it waits.
         idle: Duration::from_mins(2),
         log: 1_000_000,

@@ -19,7 +19,7 @@ impl Partition {
         found: Found,
         now: Time,
     ) -> Result<Option<LinkSeen>, CrawlError> {
-        if self.post(url, found) {
+        if self.post(url, found)? {
             return Ok(None);
         }
         if let Some(page) = self.pages.page_of(url.as_str())? {

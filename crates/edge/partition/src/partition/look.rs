@@ -48,15 +48,20 @@ impl Partition {
         Ok(page.and_then(|page| self.taped.why(page, self.taped.last())))
     }
 
-    /// Predicts the effect of `budget`, both per second of the operator's clock. `None` if the
-    /// policy cannot tell.
+    /// Predicts this partition's part of the effect of `budget`, which is that of the whole crawl, both
+    /// per second of the operator's clock. `None` if the policy cannot tell.
     pub fn what_if(&self, budget: Rate) -> Option<WhatIf> {
-        let found = self.taped.what_if(self.timeline.own_rate(budget))?;
+        let share = match self.member() {
+            Some(member) => member.ledger().share_of(member.number(), budget),
+            None => budget,
+        };
+        let found = self.taped.what_if(self.timeline.own_rate(share))?;
         let told = |per_second: f64| per_second * self.timeline.pace();
         Some(WhatIf {
             budget: told(found.budget),
             fetches: found.fetches.map(told),
             profit: told(found.profit),
+            weight: told(found.weight),
             ..found
         })
     }
@@ -66,9 +71,14 @@ impl Partition {
         self.taped.standing()
     }
 
-    /// The budget that the crawl ran with, per second of the operator's clock.
+    /// The budget of this partition, per second of the operator's clock.
     pub fn budget(&self) -> Rate {
         self.timeline.our_rate(self.taped.budget())
+    }
+
+    /// The budget of the whole crawl, per second of the operator's clock.
+    pub fn crawl_budget(&self) -> Rate {
+        self.member().map_or_else(|| self.budget(), |member| member.ledger().total())
     }
 
     /// The policy that chooses.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{PageKey, Rate, Time};
+use tidewatch_core::{PageId, PageKey, Rate, Time};
 use tidewatch_store::{Parcel, SentLink, StoreError};
 
 use super::{CrawlError, Found, Partition};
@@ -24,6 +24,9 @@ const LEAST_CHANGE: f64 = 0.02;
 /// Foreign URLs that are remembered as sent. Beyond that all are forgotten and may be sent again.
 const MOST_SENT: usize = 1 << 20;
 
+/// Name under which the store keeps the budget of all partitions.
+const TOTAL: &str = "crawl-budget";
+
 /// What a partition shares with the others.
 pub(crate) struct Member {
     number: u32,
@@ -35,6 +38,8 @@ pub(crate) struct Member {
     found: BTreeMap<u32, Vec<SentLink>>,
     /// Foreign URLs that were sent.
     sent: FxHashSet<PageKey>,
+    /// The page whose link was sent last, and its URL.
+    last_via: Option<(PageId, String)>,
     /// Parcels to be delivered after the next sync.
     packed: Vec<(u64, Parcel)>,
     /// Parcels to be acknowledged after the next sync.
@@ -59,6 +64,7 @@ impl Member {
             gate,
             found: BTreeMap::new(),
             sent: FxHashSet::default(),
+            last_via: None,
             packed: Vec::new(),
             taken: Vec::new(),
             next_report: Instant::now(),
@@ -70,26 +76,45 @@ impl Member {
         &self.gate
     }
 
-    /// Sets the budget of all partitions.
-    pub(super) fn set_total(&self, budget: Rate) {
-        self.ledger.set_total(budget);
+    /// What the partitions share of the budget.
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
-    /// Keeps a link for its owner; `false` if that is this partition.
-    fn post(&mut self, url: &CanonicalUrl, found: Found) -> bool {
-        let to = owner(url, self.count);
-        if to == self.number {
-            return false;
-        }
+    /// An even part of the total budget.
+    pub(super) fn even_part(&self) -> Rate {
+        let total = self.ledger.total();
+        Rate::per_second(total.as_per_second() / f64::from(self.count)).unwrap_or(total)
+    }
+
+    /// The number of this partition.
+    pub(super) const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The partition that owns a URL, if it is another one.
+    fn other_owner(&self, url: &CanonicalUrl) -> Option<u32> {
+        Some(owner(url, self.count)).filter(|owner| *owner != self.number)
+    }
+
+    /// Whether a foreign URL was not sent yet.
+    fn is_unsent(&mut self, url: &CanonicalUrl) -> bool {
         if self.sent.len() >= MOST_SENT {
             self.sent.clear();
         }
-        if self.sent.insert(PageKey::of(url.as_str())) {
-            let Found { depth, hops, is_source, .. } = found;
-            let link = SentLink { url: url.as_str().to_owned(), depth, hops, is_source };
-            self.found.entry(to).or_default().push(link);
+        self.sent.insert(PageKey::of(url.as_str()))
+    }
+
+    /// The URL of a page whose link is sent; most come in a row.
+    fn via(&mut self, page: PageId, pages: &Pages) -> Result<String, StoreError> {
+        match &self.last_via {
+            Some((last, url)) if *last == page => Ok(url.clone()),
+            _ => {
+                let url = pages.address(page)?.into_string();
+                self.last_via = Some((page, url.clone()));
+                Ok(url)
+            }
         }
-        true
     }
 
     /// Puts the links found since the last commit into the outbox.
@@ -113,17 +138,17 @@ impl Member {
         (self.exchange.receive(self.number), self.exchange.acknowledged(self.number))
     }
 
-    /// Reports `fetches` and, if it is time, the account; returns the share then granted.
-    fn report(&mut self, fetches: u64, account: impl FnOnce() -> Account) -> Option<Rate> {
+    /// Reports `fetches`, and says whether it is time to report the account.
+    fn wants_report(&self, fetches: u64) -> bool {
         self.ledger.count(self.number, fetches);
-        let began = Instant::now();
-        if began < self.next_report {
-            return None;
-        }
-        let granted = self.ledger.report(self.number, account());
-        let took = began.elapsed();
-        self.next_report = began + REPORT_EVERY.max(REPORT_SHARE * took);
-        Some(granted)
+        Instant::now() >= self.next_report
+    }
+
+    /// Reports the account, which took since `began`, and returns the share granted.
+    fn report(&mut self, began: Instant, account: Account) -> Rate {
+        let granted = self.ledger.report(self.number, account);
+        self.next_report = began + REPORT_EVERY.max(REPORT_SHARE * began.elapsed());
+        granted
     }
 }
 
@@ -140,9 +165,49 @@ impl Partition {
         self.member.as_ref()
     }
 
+    /// The number of this partition; 0 if it is the only one.
+    pub fn number(&self) -> u32 {
+        self.member.as_ref().map_or(0, Member::number)
+    }
+
     /// Keeps a link for the partition that owns its host; `false` if that is this one.
-    pub(super) fn post(&mut self, url: &CanonicalUrl, found: Found) -> bool {
-        self.member.as_mut().is_some_and(|member| member.post(url, found))
+    pub(super) fn post(&mut self, url: &CanonicalUrl, found: Found) -> Result<bool, StoreError> {
+        let Some(member) = &mut self.member else { return Ok(false) };
+        let Some(to) = member.other_owner(url) else { return Ok(false) };
+        if member.is_unsent(url) {
+            let Found { via, depth, hops, is_source, .. } = found;
+            let via = via.map(|via| member.via(via, &self.pages)).transpose()?;
+            let link = SentLink { url: url.as_str().to_owned(), depth, hops, is_source, via };
+            member.found.entry(to).or_default().push(link);
+        }
+        Ok(true)
+    }
+
+    /// Reports the demand of this partition, if the others cannot know it yet. [`Partition::what_if`]
+    /// divides a budget by what all have reported.
+    pub fn declare_demand(&self) {
+        if let Some(member) = &self.member
+            && !member.ledger.has_reported(member.number)
+        {
+            member.ledger.report(member.number, self.account());
+        }
+    }
+
+    /// Keeps the budget of the whole crawl for [`Partitions::look`](crate::Partitions::look). It joins
+    /// the next commit.
+    pub(crate) fn keep_total(&mut self, total: Rate) {
+        self.pages.put_meta(TOTAL, total.as_per_second().to_le_bytes().to_vec());
+    }
+
+    /// The budget of the whole crawl when it was set last, in fetches per second; `None` if there is
+    /// only this partition.
+    pub(crate) fn kept_total(&self) -> Result<Option<f64>, StoreError> {
+        let bytes = self.pages.meta(TOTAL)?.and_then(|bytes| bytes.try_into().ok());
+        Ok(bytes.map(f64::from_le_bytes).filter(|total| total.is_finite() && *total >= 0.0))
+    }
+
+    fn account(&self) -> Account {
+        Account { pages: self.pages.store().pages(), demand: self.taped.demand() }
     }
 
     /// Takes in what the other partitions sent, and this one's share of the budget. The loop calls it
@@ -155,19 +220,27 @@ impl Partition {
             self.take_parcel(delivery, now)?;
         }
         let current = self.budget().as_per_second();
-        let (fetches, pages) = (self.tally.all_fetches(), self.pages.store().pages());
-        let account = || Account { pages, demand: self.taped.demand() };
-        let granted = self.member.as_mut().and_then(|member| member.report(fetches, account));
+        let fetches = self.tally.all_fetches();
+        let is_time = self.member.as_ref().is_some_and(|member| member.wants_report(fetches));
+        let granted = is_time.then(|| {
+            let (began, account) = (Instant::now(), self.account());
+            self.member.as_mut().map(|member| member.report(began, account))
+        });
+        let granted = granted.flatten();
         let is_other =
             |granted: &Rate| (granted.as_per_second() - current).abs() > LEAST_CHANGE * current;
         granted.filter(is_other).map_or(Ok(()), |granted| self.grant(granted, now))
     }
 
     fn take_parcel(&mut self, delivery: Delivery, now: Time) -> Result<(), CrawlError> {
-        for SentLink { url, depth, hops, is_source } in delivery.links {
+        for SentLink { url, depth, hops, is_source, via } in delivery.links {
             // A partition sends canonical URLs only.
             let Ok(url) = CanonicalUrl::parse(&url) else { continue };
-            self.link(&url, Found { depth, hops, ..Found::named(is_source) }, now)?;
+            let found = Found { depth, hops, ..Found::named(is_source) };
+            let link = self.link(&url, found, now)?.filter(|link| link.is_new);
+            if let Some((link, via)) = link.zip(via) {
+                self.pages.put_foreign_via(link.page, via);
+            }
         }
         if let Some(member) = &mut self.member {
             member.taken.push(delivery.receipt);

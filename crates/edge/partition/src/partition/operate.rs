@@ -78,6 +78,26 @@ pub struct Portrait {
     pub why: Option<Explanation>,
 }
 
+impl HostView {
+    /// The hosts with the most pages among those of all partitions, at most `most`.
+    pub fn merge(parts: Vec<Vec<HostView>>, most: usize) -> Vec<HostView> {
+        let mut all = parts.concat();
+        all.sort_by_key(|host| std::cmp::Reverse(host.pages));
+        all.truncate(most);
+        all
+    }
+}
+
+impl SourceView {
+    /// The most valuable sources among those of all partitions, at most `most`.
+    pub fn merge(parts: Vec<Vec<SourceView>>, most: usize) -> Vec<SourceView> {
+        let mut all = parts.concat();
+        all.sort_by(|a, b| b.worth.total_cmp(&a.worth));
+        all.truncate(most);
+        all
+    }
+}
+
 impl Partition {
     /// Takes in entries of the search log; their position joins the same commit.
     pub fn hear(&mut self, heard: Heard) -> Result<(), CrawlError> {
@@ -101,7 +121,8 @@ impl Partition {
     pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
         if let Some(member) = &self.member {
             // Each partition gets its share with its next report.
-            member.set_total(budget);
+            member.ledger().set_total(budget);
+            self.keep_total(budget);
             return Ok(());
         }
         self.grant(budget, now)
@@ -202,9 +223,11 @@ impl Partition {
     ) -> Result<Option<Portrait>, CrawlError> {
         let Some(page) = self.pages.page_of(url.as_str())? else { return Ok(None) };
         let (row, copy) = (self.pages.page_row(page)?, self.pages.copy(page)?);
-        let via = row.via.map(|via| self.address(via)).transpose()?;
+        let via = match row.via {
+            Some(via) => Some(self.address(via)?.into_string()),
+            None => self.pages.foreign_via(page)?,
+        };
         let why = self.taped.why(page, now);
-        let via = via.map(CanonicalUrl::into_string);
         Ok(Some(Portrait { page, row, via, copy, why }))
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tidewatch_core::Rate;
 use tidewatch_store::StoreError;
 
 use super::Partition;
@@ -119,13 +120,22 @@ impl Mean {
 }
 
 impl Partition {
+    /// An even part of the crawl's budget, per second of the operator's clock, so that the sum over
+    /// partitions is the budget, however it is granted.
+    fn budget_part(&self) -> Rate {
+        match self.member() {
+            Some(member) => member.even_part(),
+            None => self.timeline.our_rate(self.config.budget),
+        }
+    }
+
     /// The figures now.
     pub fn status(&self) -> Status {
         let (active_hosts, requests) = self.taped.activity();
         let standing = self.standing();
         Status {
             policy: self.config.policy.clone(),
-            budget_per_s: self.timeline.our_rate(self.config.budget).as_per_second(),
+            budget_per_s: self.budget_part().as_per_second(),
             pages: self.store().pages(),
             hosts: self.store().hosts(),
             active_hosts,

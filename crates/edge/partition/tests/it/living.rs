@@ -17,9 +17,20 @@ use tokio::runtime::Runtime;
 
 /// A web whose pages change several times while a test runs.
 pub(crate) fn serve(runtime: &Runtime, hosts: usize, pages: usize, habits: Habits) -> Server {
+    serve_at(runtime, hosts, pages, habits, hosts)
+}
+
+/// The same at so many addresses, which its hosts share.
+pub(crate) fn serve_at(
+    runtime: &Runtime,
+    hosts: usize,
+    pages: usize,
+    habits: Habits,
+    addresses: usize,
+) -> Server {
     let rates = renewal::Rates::Gamma { mean_per_day: 4_000.0, squared_cv: 4.6 };
     let web = renewal::Config { rates, ..living::web(hosts, pages) };
-    living::serve(runtime, &web, 3, habits)
+    living::serve_at(runtime, &web, 3, habits, addresses)
 }
 
 /// The names of a web, with other addresses for some.

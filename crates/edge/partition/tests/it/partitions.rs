@@ -8,18 +8,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
 use tidewatch_partition::work::Job;
-use tidewatch_partition::{CrawlError, Ended, Next, Partition, Partitions, Stop};
+use tidewatch_partition::{Config, CrawlError, Ended, Next, Partition, Partitions, Stop};
 use tidewatch_web::{Habits, LoggedRequest};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
 use crate::{HOSTS, PAGES, START, TOOK, answer, config, seconds, url};
 
-const COUNT: u32 = 3;
+pub(crate) const COUNT: u32 = 3;
 
 fn open(dir: &Path, at: Time) -> Partitions {
     let at = START + at.as_micros().cast_signed();
-    Partitions::open(dir, &config(), Some(COUNT), at).unwrap()
+    Partitions::open(dir, &config(), Some(COUNT), None, at).unwrap()
 }
 
 /// Adds the seed at the beginning of the crawl's own time, which is not today's.
@@ -104,6 +104,52 @@ fn links_reach_the_partition_that_owns_their_host() {
     assert!(replayed.sum::<u64>() >= u64::from(HOSTS * PAGES), "every fetch was a decision");
 }
 
+/// The first page of a host is linked from a page of the host before it, which another partition may own.
+#[test]
+fn a_page_found_through_another_partition_says_which_page_links_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut all = open(dir.path(), Time::ZERO);
+    seed(&mut all);
+    run(&mut all, Time::ZERO, seconds(100));
+    let check = |all: &mut Partitions| {
+        let mut foreign = 0;
+        for host in 1..HOSTS {
+            let own = all.owner_mut(&url(host, 0));
+            let found = own.portrait(&url(host, 0), seconds(100)).unwrap().unwrap();
+            let via = found.via.unwrap_or_else(|| panic!("{} was linked", url(host, 0)));
+            assert!(via.starts_with(&format!("http://h{}.example/", host - 1)), "{via}");
+            foreign += u32::from(found.row.via.is_none());
+        }
+        assert!(foreign > 0, "some hosts belong to another partition than the host before them");
+    };
+    check(&mut all);
+    all.parts_mut().iter_mut().for_each(|part| part.sync().unwrap());
+    drop(all);
+    check(&mut Partitions::look(dir.path(), START).unwrap());
+}
+
+/// A prediction for the crawl's own budget adds up to what its partitions expect of their shares.
+#[test]
+fn what_if_divides_the_budget_and_adds_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut all = open(dir.path(), Time::ZERO);
+    seed(&mut all);
+    run(&mut all, Time::ZERO, seconds(300));
+    all.parts_mut().iter_mut().for_each(|part| part.save().unwrap());
+    let now = all.budget();
+    let live = all.what_if(now).unwrap();
+    assert!((live.budget - 20.0).abs() < 1e-6 && (all.status().budget_per_s - 20.0).abs() < 1e-6);
+    drop(all);
+    let looked = Partitions::look(dir.path(), START).unwrap();
+    let per_s = looked.budget().as_per_second();
+    assert!((per_s - 20.0).abs() < 0.5, "the last grants add up to the budget: {per_s}");
+    let (now, half) = (looked.what_if(now).unwrap(), now.as_per_second() / 2.0);
+    let half = looked.what_if(tidewatch_core::Rate::per_second(half).unwrap()).unwrap();
+    assert!((half.budget - 10.0).abs() < 1e-6 && half.price >= now.price, "{half:?} {now:?}");
+    let spent = |found: &tidewatch_policy::WhatIf| found.fetches.iter().sum::<f64>();
+    assert!(spent(&half) <= spent(&now) + 1e-9 && spent(&now) <= 20.0 + 1e-6);
+}
+
 #[test]
 fn partitions_that_are_killed_go_on_and_lose_no_link() {
     let dir = tempfile::tempdir().unwrap();
@@ -123,31 +169,39 @@ fn partitions_that_are_killed_go_on_and_lose_no_link() {
 fn another_number_of_partitions_is_refused_in_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path(), Time::ZERO));
-    let error = Partitions::open(dir.path(), &config(), Some(2), START).err().unwrap();
+    let error = Partitions::open(dir.path(), &config(), Some(2), None, START).err().unwrap();
     assert!(matches!(error, CrawlError::OtherPartitions { was: 3, asked: 2, .. }), "{error}");
-    assert_eq!(Partitions::open(dir.path(), &config(), None, START).unwrap().parts().len(), 3);
+    assert_eq!(
+        Partitions::open(dir.path(), &config(), None, None, START).unwrap().parts().len(),
+        3
+    );
     let single = tempfile::tempdir().unwrap();
-    drop(Partitions::open(single.path(), &config(), None, START).unwrap());
-    let error = Partitions::open(single.path(), &config(), Some(4), START).err().unwrap();
+    drop(Partitions::open(single.path(), &config(), None, None, START).unwrap());
+    let error = Partitions::open(single.path(), &config(), Some(4), None, START).err().unwrap();
     assert!(error.to_string().contains("1 partition, not 4"), "{error}");
 }
 
+/// Settings that keep these gaps to hosts and to addresses.
+pub(crate) fn gaps(host: Duration, address: Duration) -> Config {
+    let mut config = living::config(host);
+    config.politeness.address_gap = Span::from_micros(address.as_micros() as u64);
+    config
+}
+
 /// Runs `count` partitions on threads over real sockets for `length`.
-fn crawl(
+pub(crate) fn crawl(
     runtime: &Runtime,
     server: &tidewatch_web::Server,
     count: u32,
-    gap: Duration,
+    config: &Config,
     other: impl Fn(&str) -> Option<SocketAddr>,
     length: Duration,
 ) -> (tempfile::TempDir, Partitions) {
-    let mut config = living::config(Duration::from_millis(20));
-    config.politeness.address_gap = Span::from_micros(gap.as_micros() as u64);
-    let net = living::network(runtime, &config, living::hosts(server, other));
+    let net = living::network(runtime, config, living::hosts(server, other));
     let dir = tempfile::tempdir().unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now = i64::try_from(now.as_micros()).unwrap();
-    let mut all = Partitions::open(dir.path(), &config, Some(count), now).unwrap();
+    let mut all = Partitions::open(dir.path(), config, Some(count), None, now).unwrap();
     for seed in living::seeds(server) {
         all.seed(&seed).unwrap();
     }
@@ -169,8 +223,8 @@ fn three_partitions_on_threads_find_every_page_that_one_finds() {
     let runtime = Runtime::new().unwrap();
     let find = |count| {
         let server = living::serve(&runtime, 12, 240, Habits::faultless());
-        let (dir, all) =
-            crawl(&runtime, &server, count, Duration::from_millis(1), |_| None, length);
+        let config = gaps(Duration::from_millis(20), Duration::from_millis(1));
+        let (dir, all) = crawl(&runtime, &server, count, &config, |_| None, length);
         let found = held(all.parts());
         drop(all);
         for dir in Partitions::dirs(dir.path()).unwrap() {
@@ -193,7 +247,8 @@ fn an_address_keeps_its_gap_across_partitions() {
     let runtime = Runtime::new().unwrap();
     let server = living::serve(&runtime, 12, 240, Habits::faultless());
     let address = server.names().iter().next().map(|(_, address)| address);
-    let (_dir, all) = crawl(&runtime, &server, COUNT, GAP, |_| address, Duration::from_secs(4));
+    let (config, length) = (gaps(GAP, GAP), Duration::from_secs(4));
+    let (_dir, all) = crawl(&runtime, &server, COUNT, &config, |_| address, length);
     let active = all.parts().iter().filter(|part| part.tally().all_fetches() > 0).count();
     assert!(active > 1, "several partitions ask");
     let mut requests: Vec<LoggedRequest> = server.log().requests();

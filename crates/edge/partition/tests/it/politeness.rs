@@ -5,6 +5,7 @@
 //! --test it politeness -- --nocapture`.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use tidewatch_core::Span;
@@ -13,6 +14,7 @@ use tidewatch_web::{Habits, LoggedRequest, Served, Server};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
+use crate::partitions::{COUNT, crawl, gaps};
 
 const GAP: Duration = Duration::from_millis(100);
 /// Slowness stretches the gap up to this.
@@ -85,6 +87,34 @@ struct Faults {
     waits: usize,
     shortest_spare: Option<Duration>,
     found: Vec<String>,
+}
+
+/// Three partitions, and two hosts at every address, which two partitions may own: no host and no
+/// address is asked before its gap is over.
+#[test]
+fn three_partitions_keep_the_gaps_of_hosts_and_addresses() {
+    const ADDRESS_GAP: Duration = Duration::from_millis(40);
+    let runtime = Runtime::new().unwrap();
+    let server = living::serve_at(&runtime, 24, 480, habits(), 12);
+    let (config, length) = (gaps(GAP, ADDRESS_GAP), Duration::from_secs(6));
+    let (_dir, all) = crawl(&runtime, &server, COUNT, &config, |_| None, length);
+    let active = all.parts().iter().filter(|part| part.tally().all_fetches() > 0).count();
+    assert_eq!(active, COUNT as usize, "all partitions ask");
+    let faults = judge(&server);
+    assert!(faults.found.is_empty(), "{:#?}", faults.found);
+    assert!(faults.gaps > 200, "{faults:?}");
+    let mut by_address: BTreeMap<SocketAddr, Vec<LoggedRequest>> = BTreeMap::new();
+    for request in server.log().requests() {
+        by_address.entry(request.local).or_default().push(request);
+    }
+    assert_eq!(by_address.len(), 12);
+    for mut requests in by_address.into_values() {
+        requests.sort_by_key(|request| request.began);
+        for pair in requests.windows(2) {
+            let gap = pair[1].began.checked_sub(pair[0].ended);
+            assert!(gap.is_some_and(|gap| gap + GRAIN >= ADDRESS_GAP), "{gap:?}: {pair:?}");
+        }
+    }
 }
 
 fn judge(server: &Server) -> Faults {

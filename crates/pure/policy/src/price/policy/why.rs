@@ -109,7 +109,8 @@ impl Price {
             std::array::from_fn(|kind| between(some.fetches[kind], most.fetches[kind]));
         fetches[0] += probes;
         let freshness = some.freshness.zip(most.freshness).map(|(a, b)| between(a, b));
-        WhatIf { budget, price, fetches, freshness, profit: between(some.profit, most.profit) }
+        let (profit, weight) = (between(some.profit, most.profit), some.weight);
+        WhatIf { budget, price, fetches, freshness, profit, weight }
     }
 
     /// All that a budget could be spent on.
@@ -149,6 +150,7 @@ struct Brought {
     fetches: [f64; 4],
     freshness: Option<f64>,
     profit: f64,
+    weight: f64,
 }
 
 impl Offers {
@@ -183,6 +185,7 @@ impl Offers {
                 weights += weight;
             }
         }
-        Brought { fetches, freshness: (weights > 0.0).then(|| fresh / weights), profit }
+        let freshness = (weights > 0.0).then(|| fresh / weights);
+        Brought { fetches, freshness, profit, weight: scale * weights }
     }
 }
