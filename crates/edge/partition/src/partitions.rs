@@ -28,7 +28,7 @@ use crate::exchange::{InProcess, owner};
 use crate::gate::AddressGate;
 use crate::ledger::Ledger;
 use crate::partition::Member;
-use crate::{Clock, Config, CrawlError, Ended, Net, Partition, Status, Stop, Watch, run};
+use crate::{Clock, Config, CrawlError, Ended, Net, Partition, Scope, Status, Stop, Watch, run};
 
 /// The file that says how many partitions there are.
 const NAME: &str = "partitions";
@@ -115,10 +115,11 @@ impl Partitions {
 
     /// Adds a seed to the partition that owns its host. It joins that partition's next commit.
     pub fn seed(&mut self, url: &CanonicalUrl) -> Result<(), CrawlError> {
-        self.parts.iter_mut().for_each(|part| part.allow_host(url));
-        let part = self.owner_mut(url);
-        let now = Clock::of(part).now();
-        part.seed(url, now)
+        for part in &mut self.parts {
+            let now = Clock::of(part).now();
+            part.seed_or_allow(url, now)?;
+        }
+        Ok(())
     }
 
     /// The partition that owns a URL's host.
@@ -153,6 +154,11 @@ impl Partitions {
         self.parts.iter().for_each(Partition::declare_demand);
         let parts = self.parts.iter().map(|part| part.what_if(budget));
         WhatIf::sum(&parts.collect::<Option<Vec<WhatIf>>>()?)
+    }
+
+    /// Which URLs are taken in; the same for all partitions.
+    pub fn scope(&self) -> Option<&Scope> {
+        self.parts.first().map(Partition::scope)
     }
 
     /// The policy that chooses.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
-use crate::{Batch, CopyRow, HostRow, PageRow, Parcel, SentLink, StoreError, TwinKey};
+use crate::{Batch, CopyRow, Hops, HostRow, PageRow, Parcel, SentLink, StoreError, TwinKey};
 
 /// All tables, open.
 pub struct Tables {
@@ -235,7 +235,7 @@ impl Tables {
 #[derive(serde::Deserialize)]
 struct EarlierParcel {
     to: u32,
-    links: Vec<(String, u16, u8, bool)>,
+    links: Vec<(String, u16, Hops, bool)>,
 }
 
 impl From<EarlierParcel> for Parcel {
@@ -319,11 +319,6 @@ mod tests {
         assert_eq!(decode::<CopyRow>(earlier, COPIES, 0).unwrap(), copy);
         assert!(decode::<CopyRow>(&earlier[..earlier.len() - 3], COPIES, 0).is_err());
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     /// A crawl that was stopped with parcels in its outbox opens with a later version.
     #[test]

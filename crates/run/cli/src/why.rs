@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use serde_json::json;
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::Partition;
+use tidewatch_partition::Partitions;
 use tidewatch_partition::explain::{told, what_if_json, why_json};
 use tidewatch_policy::WhatIf;
 use tidewatch_report::{Cell, Column, Table};
@@ -63,7 +63,7 @@ impl Budget {
     }
 }
 
-fn no_price(crawl: &Partition) -> anyhow::Error {
+fn no_price(crawl: &Partitions) -> anyhow::Error {
     anyhow!(
         "this crawl uses policy {}, which has no price and cannot predict; only policy = \"price\" can",
         crawl.policy()
@@ -85,7 +85,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<()> {
 }
 
 pub(crate) fn what_if(args: &WhatIfArgs) -> Result<()> {
-    let crawl = tidewatch_service::look(&args.dir, "what-if")?;
+    let crawl = tidewatch_service::look(&args.dir)?;
     let now = crawl.budget();
     let then = match args.budget {
         Budget::Rate(rate) => rate,

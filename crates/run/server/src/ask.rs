@@ -1,14 +1,15 @@
-//! Questions to the thread that runs the crawl.
+//! Questions to the threads that run the crawl, one for each partition.
 //!
-//! A question waits in a short queue until that thread has a moment. If this takes too long, or too
+//! A question waits in a short queue until the thread has a moment. If this takes too long, or too
 //! many wait, the reader is told so: the crawl goes first.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
-use tidewatch_partition::{CrawlError, HostView, Partition, Portrait, SourceView};
+use tidewatch_partition::{CrawlError, HostView, Partition, Portrait, SourceView, Status, owner};
 use tidewatch_policy::WhatIf;
 use tokio::sync::oneshot;
 
@@ -26,11 +27,11 @@ const SCANNED: u32 = 200_000;
 /// A question, with the way back for its answer.
 type Question = Box<dyn FnOnce(&mut Partition, Time) + Send>;
 
-/// Asks questions, from any thread.
+/// Asks questions, from any thread. It knows how many partitions there are; those who ask do not.
 #[derive(Clone)]
-pub struct Asker(SyncSender<Question>);
+pub struct Asker(Arc<[SyncSender<Question>]>);
 
-/// Answers them, on the thread that runs the crawl.
+/// Answers the questions to a partition, on the thread that runs it.
 pub struct Questions(Receiver<Question>);
 
 /// Why there is no answer.
@@ -44,10 +45,11 @@ pub enum NoAnswer {
     Failed(CrawlError),
 }
 
-/// The two ends of a queue of questions.
-pub fn channel() -> (Asker, Questions) {
-    let (sender, receiver) = sync_channel(MOST_WAITING);
-    (Asker(sender), Questions(receiver))
+/// The ends of a queue of questions for each partition.
+pub fn channel(partitions: usize) -> (Asker, Vec<Questions>) {
+    let ends = (0..partitions.max(1)).map(|_| sync_channel(MOST_WAITING));
+    let (senders, receivers): (Vec<_>, Vec<_>) = ends.unzip();
+    (Asker(senders.into()), receivers.into_iter().map(Questions).collect())
 }
 
 impl Questions {
@@ -70,94 +72,126 @@ impl Questions {
 }
 
 /// What is known of a page, and when.
-pub(crate) struct PageAnswer {
-    pub(crate) portrait: Option<Portrait>,
-    pub(crate) now: Time,
+#[derive(Debug)]
+pub struct PageAnswer {
+    /// What is known; `None` if the crawl does not know the page.
+    pub portrait: Option<Portrait>,
+    /// The crawl's time.
+    pub now: Time,
 }
 
 /// Predictions at the current and at another budget.
-pub(crate) struct WhatIfAnswer {
-    pub(crate) now: WhatIf,
-    pub(crate) then: WhatIf,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WhatIfAnswer {
+    /// At the current budget.
+    pub now: WhatIf,
+    /// At the other one.
+    pub then: WhatIf,
 }
 
 impl Asker {
-    /// Runs a function with the crawl, and blocks until its answer is there.
-    pub fn ask_blocking<T: Send + 'static>(
-        &self,
-        question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
-    ) -> Result<T, NoAnswer> {
-        let (reply, answer) = sync_channel(1);
-        self.send(question, move |found| drop(reply.send(found)))?;
-        let found = answer.recv_timeout(PATIENCE).map_err(|_| NoAnswer::Busy)?;
-        found.map_err(NoAnswer::Failed)
+    /// The crawl's figures.
+    pub async fn status(&self) -> Result<Status, NoAnswer> {
+        Ok(Status::sum(self.ask_all(|crawl, _| Ok(crawl.status())).await?))
     }
 
-    async fn ask<T: Send + 'static>(
+    /// What is known of a page.
+    pub async fn page(&self, url: CanonicalUrl) -> Result<PageAnswer, NoAnswer> {
+        let partition = owner(&url, self.0.len() as u32);
+        let answer = self.ask(partition as usize, move |crawl: &mut Partition, now: Time| {
+            Ok(PageAnswer { portrait: crawl.portrait(&url, now)?, now })
+        })?;
+        wait(answer).await
+    }
+
+    /// What another budget would bring, which is found from the current one. `None` if the policy has
+    /// no price.
+    pub async fn what_if(
         &self,
-        question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
-    ) -> Result<T, NoAnswer> {
-        let (reply, answer) = oneshot::channel();
-        self.send(question, move |found| drop(reply.send(found)))?;
-        match tokio::time::timeout(PATIENCE, answer).await {
-            Ok(Ok(found)) => found.map_err(NoAnswer::Failed),
-            _ => Err(NoAnswer::Busy),
+        other: impl Fn(Rate) -> Rate + Clone + Send + 'static,
+    ) -> Result<Option<WhatIfAnswer>, NoAnswer> {
+        if self.0.len() > 1 {
+            let declare = |crawl: &mut Partition, _| {
+                crawl.declare_demand();
+                Ok(())
+            };
+            self.ask_all(declare).await?;
         }
-    }
-
-    /// Queues a question. Its reader may have gone when `reply` is called.
-    fn send<T>(
-        &self,
-        question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
-        reply: impl FnOnce(Result<T, CrawlError>) + Send + 'static,
-    ) -> Result<(), NoAnswer> {
-        let question: Question = Box::new(move |crawl, now| reply(question(crawl, now)));
-        self.0.try_send(question).map_err(|refused| match refused {
-            TrySendError::Full(_) => NoAnswer::Busy,
-            TrySendError::Disconnected(_) => NoAnswer::Ended,
-        })
-    }
-
-    pub(crate) async fn page(&self, url: CanonicalUrl) -> Result<PageAnswer, NoAnswer> {
-        self.ask(move |crawl, now| Ok(PageAnswer { portrait: crawl.portrait(&url, now)?, now }))
-            .await
-    }
-
-    /// `None` if the policy has no price.
-    pub(crate) async fn what_if(&self, times: f64) -> Result<Option<WhatIfAnswer>, NoAnswer> {
-        self.ask(move |crawl, _| {
-            let now = crawl.budget();
-            let then = Rate::per_second(times * now.as_per_second()).unwrap_or(now);
-            let both = crawl.what_if(now).zip(crawl.what_if(then));
-            Ok(both.map(|(now, then)| WhatIfAnswer { now, then }))
-        })
-        .await
+        let both = move |crawl: &mut Partition, _| {
+            let now = crawl.crawl_budget();
+            Ok(crawl.what_if(now).zip(crawl.what_if(other(now))))
+        };
+        let parts = self.ask_all(both).await?.into_iter().collect::<Option<(Vec<_>, Vec<_>)>>();
+        let both = parts.and_then(|(now, then)| WhatIf::sum(&now).zip(WhatIf::sum(&then)));
+        Ok(both.map(|(now, then)| WhatIfAnswer { now, then }))
     }
 
     pub(crate) async fn hosts(&self) -> Result<Vec<HostView>, NoAnswer> {
-        self.ask(|crawl, now| crawl.host_views(ROWS, now)).await
+        let parts = self.ask_all(|crawl, now| crawl.host_views(ROWS, now)).await?;
+        Ok(HostView::merge(parts, ROWS))
     }
 
     pub(crate) async fn sources(&self) -> Result<Vec<SourceView>, NoAnswer> {
-        self.ask(|crawl, now| crawl.source_views(ROWS, SCANNED, now)).await
+        let parts = self.ask_all(|crawl, now| crawl.source_views(ROWS, SCANNED, now)).await?;
+        Ok(SourceView::merge(parts, ROWS))
     }
 
     pub(crate) async fn set_budget(&self, budget: Rate) -> Result<(), NoAnswer> {
-        self.ask(move |crawl, now| {
+        let set = move |crawl: &mut Partition, now| {
             crawl.check_writable()?;
             crawl.set_budget(budget, now)?;
             crawl.sync()
-        })
-        .await
+        };
+        self.ask_all(set).await.map(|_| ())
     }
 
-    pub(crate) async fn add_seeds(&self, seeds: Vec<CanonicalUrl>) -> Result<usize, NoAnswer> {
-        self.ask(move |crawl, now| {
+    /// Adds seeds.
+    pub async fn add_seeds(&self, seeds: Vec<CanonicalUrl>) -> Result<(), NoAnswer> {
+        let seeds: Arc<[CanonicalUrl]> = seeds.into();
+        let add = move |crawl: &mut Partition, now| {
             crawl.check_writable()?;
-            seeds.iter().try_for_each(|seed| crawl.seed(seed, now))?;
-            crawl.sync()?;
-            Ok(seeds.len())
-        })
-        .await
+            seeds.iter().try_for_each(|seed| crawl.seed_or_allow(seed, now))?;
+            crawl.sync()
+        };
+        self.ask_all(add).await.map(|_| ())
+    }
+
+    /// Asks every partition the same, and returns their answers in order.
+    async fn ask_all<T: Send + 'static>(
+        &self,
+        question: impl Fn(&mut Partition, Time) -> Result<T, CrawlError> + Clone + Send + 'static,
+    ) -> Result<Vec<T>, NoAnswer> {
+        let answers = (0..self.0.len()).map(|partition| self.ask(partition, question.clone()));
+        let answers = answers.collect::<Result<Vec<_>, NoAnswer>>()?;
+        let mut all = Vec::with_capacity(answers.len());
+        for answer in answers {
+            all.push(wait(answer).await?);
+        }
+        Ok(all)
+    }
+
+    /// Queues a question to a partition. Its reader may have gone when the answer is there.
+    fn ask<T: Send + 'static>(
+        &self,
+        partition: usize,
+        question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
+    ) -> Result<Answer<T>, NoAnswer> {
+        let (reply, answer) = oneshot::channel();
+        let question: Question = Box::new(move |crawl, now| drop(reply.send(question(crawl, now))));
+        self.0[partition].try_send(question).map_err(|refused| match refused {
+            TrySendError::Full(_) => NoAnswer::Busy,
+            TrySendError::Disconnected(_) => NoAnswer::Ended,
+        })?;
+        Ok(answer)
+    }
+}
+
+/// An answer that is under way.
+type Answer<T> = oneshot::Receiver<Result<T, CrawlError>>;
+
+async fn wait<T>(answer: Answer<T>) -> Result<T, NoAnswer> {
+    match tokio::time::timeout(PATIENCE, answer).await {
+        Ok(Ok(found)) => found.map_err(NoAnswer::Failed),
+        _ => Err(NoAnswer::Busy),
     }
 }

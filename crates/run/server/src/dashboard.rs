@@ -21,7 +21,7 @@ use crate::Figures;
 use crate::ask::{NoAnswer, PageAnswer};
 use crate::board::{History, Sample};
 use crate::layout::{self, Part};
-use crate::operate::{Times, Which};
+use crate::operate::{Times, Which, multiple};
 use crate::search_page::count;
 use crate::shared::Shared;
 
@@ -373,7 +373,7 @@ pub(crate) async fn what_if(
 ) -> Response {
     let Fields(times) = fields.unwrap_or_default();
     let times = times.read().unwrap_or(2.0);
-    let found = shared.asker.what_if(times).await;
+    let found = shared.asker.what_if(multiple(times)).await;
     let body = html! {
         h1 { "What if" }
         form.slider action="/dashboard/what-if" method="get" data-follow="what-if" {

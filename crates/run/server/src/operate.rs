@@ -101,6 +101,11 @@ impl Times {
     }
 }
 
+/// A multiple of the current budget.
+pub(crate) fn multiple(times: f64) -> impl Fn(Rate) -> Rate + Clone + Send + 'static {
+    move |now| Rate::per_second(times * now.as_per_second()).unwrap_or(now)
+}
+
 pub(crate) async fn what_if(
     State(shared): State<Arc<Shared>>,
     fields: Result<Fields<Times>, axum::extract::rejection::QueryRejection>,
@@ -109,7 +114,7 @@ pub(crate) async fn what_if(
     let Some(times) = times.read() else {
         return refuse(StatusCode::BAD_REQUEST, "times must be a number from 0.01 to 100");
     };
-    match shared.asker.what_if(times).await {
+    match shared.asker.what_if(multiple(times)).await {
         Ok(Some(both)) => {
             let both = json!({ "now": what_if_json(&both.now), "then": what_if_json(&both.then) });
             Json(both).into_response()
@@ -160,7 +165,7 @@ pub(crate) async fn add_seeds(
         }
     }
     match shared.asker.add_seeds(urls).await {
-        Ok(count) => Json(json!({ "seeds": count })).into_response(),
+        Ok(()) => Json(json!({ "seeds": seeds.urls.len() })).into_response(),
         Err(why) => no_answer(why),
     }
 }

@@ -8,9 +8,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
-use tidewatch_core::PageId;
 use tidewatch_report::clean;
-use tidewatch_search::{Hit, MOST_QUERY_BYTES, Query, SearchError, SearchResults, Snippet};
+use tidewatch_search::{
+    Hit, MOST_QUERY_BYTES, PageRef, Query, SearchError, SearchResults, Snippet,
+};
 
 use crate::client;
 use crate::layout::{self, Part};
@@ -132,7 +133,7 @@ impl Results {
         let now_s = now_ms / 1_000;
         let skip = page.saturating_mul(RESULTS);
         let found = search.searcher.search(&query, skip, RESULTS, now_s)?;
-        let pages: Vec<PageId> = found.hits.iter().map(|hit| PageId(hit.page)).collect();
+        let pages: Vec<PageRef> = found.hits.iter().map(|hit| hit.page).collect();
         let client = search.desk.client(address, now_s)?;
         let first = u16::try_from(skip + 1).unwrap_or(u16::MAX);
         let links = search.desk.show(&query.typed, first, &pages, client, now_ms)?;

@@ -5,12 +5,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use tidewatch_archive::{Damage, Location, is_readable};
-use tidewatch_partition::{CrawlError, Partitions, check_archive, check_snapshot};
+use tidewatch_partition::{CrawlError, check_archive, check_snapshot};
 use tidewatch_search::check_index;
 use tidewatch_store::{Memory, Place, Store, StoreError};
 
-use crate::ServiceError;
-use crate::files::ensure_crawl;
+use crate::{ServiceError, files};
 
 /// Problems of a part that are listed; more are only counted.
 const MOST_LISTED: usize = 20;
@@ -71,8 +70,7 @@ impl CheckedPart {
 /// Checks the directory of a crawl that is not running, one part after the other; `say` is told which.
 pub fn check(dir: &Path, say: &dyn Fn(&str)) -> Result<Vec<CheckedPart>, ServiceError> {
     let mut parts = Vec::new();
-    for partition in Partitions::dirs(dir).map_err(CrawlError::from)? {
-        ensure_crawl(&partition)?;
+    for partition in files::parts(dir)? {
         let within = partition.strip_prefix(dir).unwrap_or(Path::new(""));
         let name = |part: &str| within.join(part).display().to_string();
         say(&format!("reading {} and {}", name("db"), name("archive")));
@@ -97,14 +95,14 @@ pub fn check(dir: &Path, say: &dyn Fn(&str)) -> Result<Vec<CheckedPart>, Service
             }
             parts.push(snapshot);
         }
-        say(&format!("reading {}", name("index")));
-        if let Some(damaged) = check_index(&partition.join("index")) {
-            let mut index = CheckedPart::new(name("index"));
-            for path in damaged {
-                index.add(format!("{} is damaged or missing", path.display()), Remedy::Rebuilt);
-            }
-            parts.push(index);
+    }
+    say("reading index");
+    if let Some(damaged) = check_index(&dir.join("index")) {
+        let mut index = CheckedPart::new("index".to_owned());
+        for path in damaged {
+            index.add(format!("{} is damaged or missing", path.display()), Remedy::Rebuilt);
         }
+        parts.push(index);
     }
     Ok(parts)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Interest, Time};
 use tidewatch_frontier::tape::Query;
-use tidewatch_partition::{Config, CrawlError, Heard, Partition};
+use tidewatch_partition::{CrawlError, Heard, Partition};
 use tidewatch_search::clicks::{self, Desk, Feedback, Mark, Need};
 use tidewatch_search::{SearchError, Searcher};
 
@@ -22,7 +22,7 @@ const NEEDS_EVERY: Duration = Duration::from_mins(10);
 /// How many such queries it is told.
 const NEEDS: usize = 1_000;
 
-/// Reads a crawl's search log and tells the crawl.
+/// Reads a crawl's search log and tells one of its partitions.
 pub(crate) struct ClickReader {
     feedback: Feedback,
     /// Ranks its results by clicks.
@@ -30,31 +30,29 @@ pub(crate) struct ClickReader {
     read_at: Instant,
     ranked_at: Instant,
     needs_told_at: Option<Instant>,
-    /// Most pages that the crawl may know.
-    most_pages: u32,
 }
 
 impl ClickReader {
-    /// Starts where the crawl last stopped reading.
+    /// Starts where the partition last stopped reading the log of the crawl in `dir`.
     pub(crate) fn open(
         dir: &Path,
-        config: &Config,
         crawl: &Partition,
         searcher: Option<Searcher>,
     ) -> Result<ClickReader, ServiceError> {
-        let share = f64::from(config.client_percent) / 100.0;
+        let share = f64::from(crawl.config().client_percent) / 100.0;
         let mark = Mark::of_bytes(&crawl.heard()?);
         let mut known = |url: &str| crawl.store().page_of(url).ok().flatten();
-        let feedback = Feedback::open(&Desk::log_dir(dir), mark, share, &mut known)?;
+        let log = Desk::log_dir(dir);
+        let feedback = Feedback::open(&log, crawl.number(), mark, share, &mut known)?;
         if let Some(searcher) = &searcher {
-            searcher.set_popularity(feedback.popularity().clone());
+            searcher.set_popularity(crawl.number(), feedback.popularity().clone());
         }
-        let (now, most_pages) = (Instant::now(), config.most_pages());
+        let now = Instant::now();
         let (read_at, ranked_at, needs_told_at) = (now, now, None);
-        Ok(ClickReader { feedback, searcher, read_at, ranked_at, needs_told_at, most_pages })
+        Ok(ClickReader { feedback, searcher, read_at, ranked_at, needs_told_at })
     }
 
-    /// Tells the crawl about new views and clicks, every [`READ_EVERY`].
+    /// Tells the partition about new views and clicks, every [`READ_EVERY`].
     pub(crate) fn turn(&mut self, crawl: &mut Partition, now: Time) -> Result<(), CrawlError> {
         if self.read_at.elapsed() < READ_EVERY {
             return Ok(());
@@ -69,7 +67,7 @@ impl ClickReader {
         if let Some(searcher) = &self.searcher
             && self.ranked_at.elapsed() >= RANK_EVERY
         {
-            searcher.set_popularity(self.feedback.popularity().clone());
+            searcher.set_popularity(crawl.number(), self.feedback.popularity().clone());
             self.ranked_at = Instant::now();
         }
         let pages = crawl.store().pages();
@@ -96,8 +94,8 @@ impl ClickReader {
         now: Time,
     ) -> Result<clicks::NewInterest, SearchError> {
         let mut known = |url: &str| {
-            let url = CanonicalUrl::parse(url).ok()?;
-            if crawl.store().pages() < self.most_pages {
+            let url = CanonicalUrl::parse(url).ok().filter(|url| crawl.owns(url))?;
+            if crawl.store().pages() < crawl.config().most_pages() {
                 crawl.know(&url, now).ok()?;
             }
             crawl.store().page_of(url.as_str()).ok().flatten()

@@ -19,8 +19,8 @@ pub struct ServiceConfig {
     pub crawl: Config,
     /// URLs to start from. A crawl that has pages already needs none.
     pub seeds: Vec<CanonicalUrl>,
-    /// Number of partitions of a new crawl, each on a thread of its own; by default one. More than one
-    /// needs a [`PartitionedCrawl`](crate::PartitionedCrawl).
+    /// Number of partitions of a new crawl, each on a thread of its own; by default one. A crawl keeps
+    /// the number that it was started with.
     pub partitions: Option<u32>,
     /// Keep a search index of the stored copies.
     pub index: bool,

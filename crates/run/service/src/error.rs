@@ -35,18 +35,6 @@ pub enum ServiceError {
     /// The directory holds no crawl.
     #[error("{} holds no crawl; start one with `tidewatch crawl`", .0.display())]
     NoCrawl(PathBuf),
-    /// The crawl has several partitions.
-    #[error(
-        "{what} does not work with several partitions yet, and {} has them; start a crawl in one \
-         partition for it",
-        dir.display()
-    )]
-    Several {
-        /// The crawl's directory.
-        dir: PathBuf,
-        /// The command or option.
-        what: &'static str,
-    },
     /// The crawl has just started.
     #[error("the crawl in {} has written no figures yet; try again in a second", .0.display())]
     NoFigures(PathBuf),

@@ -1,30 +1,47 @@
 //! Questions to a running service, from any thread.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::{CrawlError, Partition, Portrait, Status};
+use tidewatch_partition::{Portrait, Status};
 use tidewatch_policy::WhatIf;
 use tidewatch_search::{Query, SearchResults, Searcher};
 use tidewatch_server::ask::{Asker, NoAnswer};
+use tokio::runtime;
 
 use crate::{ServiceError, now_s};
 
+/// Longest wait for an answer; a question to the crawl itself is given up earlier.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 /// Stops a service and asks it questions. Cheap to clone.
 ///
-/// Every question but [`search`](Handle::search) is answered by the thread that runs the service,
-/// between two turns of its loop; while it does not run, the answer is
-/// [`ServiceError::NotRunning`] or [`ServiceError::Busy`]. Methods block for at most five seconds.
+/// Every question but [`search`](Handle::search) is answered by the threads that run the service,
+/// between two turns of their loops; while it does not run, the answer is
+/// [`ServiceError::NotRunning`] or [`ServiceError::Busy`]. Methods block for seconds at most.
 #[derive(Clone)]
 pub struct Handle {
-    pub(crate) asker: Asker,
-    pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) searcher: Option<Searcher>,
+    asker: Asker,
+    stop: Arc<AtomicBool>,
+    searcher: Option<Searcher>,
+    runtime: runtime::Handle,
 }
 
 impl Handle {
+    pub(crate) fn new(
+        asker: Asker,
+        stop: Arc<AtomicBool>,
+        searcher: Option<Searcher>,
+        runtime: runtime::Handle,
+    ) -> Handle {
+        Handle { asker, stop, searcher, runtime }
+    }
+
     /// Ends [`Service::run`](crate::Service::run) soon; everything fetched is stored when it
     /// returns.
     pub fn stop(&self) {
@@ -33,30 +50,24 @@ impl Handle {
 
     /// The crawl's figures.
     pub fn status(&self) -> Result<Status, ServiceError> {
-        self.ask(|crawl| Ok(crawl.status()))
+        self.ask(|asker| async move { asker.status().await })
     }
 
     /// What is known of a page, and why it is due or not. `None` if the crawl does not know it.
     pub fn why(&self, url: &CanonicalUrl) -> Result<Option<Portrait>, ServiceError> {
         let url = url.clone();
-        self.asker
-            .ask_blocking(move |crawl, now| crawl.portrait(&url, now))
-            .map_err(ServiceError::from)
+        self.ask(|asker| async move { asker.page(url).await.map(|found| found.portrait) })
     }
 
     /// What another budget would bring. `None` if the policy has no price.
     pub fn what_if(&self, budget: Rate) -> Result<Option<WhatIf>, ServiceError> {
-        self.ask(move |crawl| Ok(crawl.what_if(budget)))
+        let ask = |asker: Asker| async move { asker.what_if(move |_| budget).await };
+        Ok(self.ask(ask)?.map(|both| both.then))
     }
 
     /// Adds pages to start from.
     pub fn add_seeds(&self, seeds: Vec<CanonicalUrl>) -> Result<(), ServiceError> {
-        let add = move |crawl: &mut Partition, now| {
-            crawl.check_writable()?;
-            seeds.iter().try_for_each(|seed| crawl.seed(seed, now))?;
-            crawl.sync()
-        };
-        self.asker.ask_blocking(add).map_err(ServiceError::from)
+        self.ask(|asker| async move { asker.add_seeds(seeds).await })
     }
 
     /// The best `count` results for a query, as the search page would show them.
@@ -65,11 +76,20 @@ impl Handle {
         Ok(searcher.search(&Query::read(query), 0, count, now_s())?)
     }
 
-    fn ask<T: Send + 'static>(
-        &self,
-        question: impl FnOnce(&mut Partition) -> Result<T, CrawlError> + Send + 'static,
-    ) -> Result<T, ServiceError> {
-        Ok(self.asker.ask_blocking(move |crawl, _| question(crawl))?)
+    /// Asks on the service's runtime, so that the caller may be in a runtime of its own.
+    fn ask<T: Send + 'static, F>(&self, ask: impl FnOnce(Asker) -> F) -> Result<T, ServiceError>
+    where
+        F: Future<Output = Result<T, NoAnswer>> + Send + 'static,
+    {
+        let (reply, answer) = sync_channel(1);
+        let asked = ask(self.asker.clone());
+        self.runtime.spawn(async move { drop(reply.send(asked.await)) });
+        match answer.recv_timeout(PATIENCE) {
+            Ok(found) => Ok(found?),
+            Err(RecvTimeoutError::Timeout) => Err(ServiceError::Busy),
+            // The runtime has ended with the service.
+            Err(RecvTimeoutError::Disconnected) => Err(ServiceError::NotRunning),
+        }
     }
 }
 

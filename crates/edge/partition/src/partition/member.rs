@@ -170,6 +170,18 @@ impl Partition {
         self.member.as_ref().map_or(0, Member::number)
     }
 
+    /// Whether this partition owns a URL's host.
+    pub fn owns(&self, url: &CanonicalUrl) -> bool {
+        self.member.as_ref().is_none_or(|member| member.other_owner(url).is_none())
+    }
+
+    /// Adds a seed if this partition owns it; otherwise only counts its host among those of the seeds.
+    /// Every partition is told every seed.
+    pub fn seed_or_allow(&mut self, url: &CanonicalUrl, now: Time) -> Result<(), CrawlError> {
+        self.allow_host(url);
+        if self.owns(url) { self.seed(url, now) } else { Ok(()) }
+    }
+
     /// Keeps a link for the partition that owns its host; `false` if that is this one.
     pub(super) fn post(&mut self, url: &CanonicalUrl, found: Found) -> Result<bool, StoreError> {
         let Some(member) = &mut self.member else { return Ok(false) };

@@ -81,7 +81,7 @@ pub struct Portrait {
 impl HostView {
     /// The hosts with the most pages among those of all partitions, at most `most`.
     pub fn merge(parts: Vec<Vec<HostView>>, most: usize) -> Vec<HostView> {
-        let mut all = parts.concat();
+        let mut all: Vec<_> = parts.into_iter().flatten().collect();
         all.sort_by_key(|host| std::cmp::Reverse(host.pages));
         all.truncate(most);
         all
@@ -91,7 +91,7 @@ impl HostView {
 impl SourceView {
     /// The most valuable sources among those of all partitions, at most `most`.
     pub fn merge(parts: Vec<Vec<SourceView>>, most: usize) -> Vec<SourceView> {
-        let mut all = parts.concat();
+        let mut all: Vec<_> = parts.into_iter().flatten().collect();
         all.sort_by(|a, b| b.worth.total_cmp(&a.worth));
         all.truncate(most);
         all

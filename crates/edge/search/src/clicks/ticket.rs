@@ -160,7 +160,7 @@ mod tests {
     const TICKET: Ticket = Ticket {
         shown: 1 << 60,
         position: 7,
-        page: PageRef::of_number(2 << 32 | 123_456),
+        page: PageRef::of_number((2 << 32) + 123_456),
         expires_s: 1_800_000_000,
     };
 

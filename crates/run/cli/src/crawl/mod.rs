@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tidewatch_core::{Rate, Span};
-use tidewatch_partition::{Config, Ended, Status};
-use tidewatch_service::{PartitionedCrawl, Service, ServiceConfig, ServiceError};
+use tidewatch_partition::{Config, Ended, Scope};
+use tidewatch_service::{Service, ServiceConfig, ServiceError};
 
 use self::log::Log;
 use self::scope::ScopeArgs;
@@ -45,7 +45,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
     /// Partitions of a new crawl, each on a thread of its own (default 1). A crawl keeps its number.
-    /// With several, --listen is not possible and clicks are not read.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     partitions: Option<u32>,
     /// Serve the search page, the dashboard and the API at this address, and index what is
@@ -101,12 +100,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let log = if args.log_json { Log::Json } else { Log::Plain };
     let mut view = View::new(log, args.print_stored);
-    let partitions = tidewatch_service::count_partitions(&args.dir)? as u32;
-    let (ended, status) = if args.partitions.unwrap_or(partitions).max(partitions) > 1 {
-        run_partitioned(args, &config, &mut view, began)?
-    } else {
-        run_service(args, &config, &mut view, began)?
-    };
+    let mut service = Service::open(&config)?;
+    ensure!(service.status().pages > 0, ServiceError::NoSeed(args.dir.clone()));
+    service.stop_on_signals();
+    view.ready(&service.status(), service.address(), began.elapsed());
+    view.scope(&service.crawl().scope().map(Scope::describe).unwrap_or_default());
+    let ended = service.run_observed(&mut view)?;
+    view.finish(service.finish(None));
+    let status = service.status();
     let why = match ended {
         Ended::Time => "its time is up",
         Ended::Fetches => "it has made the fetches asked for",
@@ -114,36 +115,4 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let summary = crate::status::table(&status).to_text(output::width());
     output::print(&format!("The crawl has ended: {why}. Run it again to resume.\n\n{summary}"))
-}
-
-fn run_service(
-    args: &Args,
-    config: &ServiceConfig,
-    view: &mut View,
-    began: Instant,
-) -> Result<(Ended, Status)> {
-    let mut service = Service::open(config)?;
-    ensure!(service.status().pages > 0, ServiceError::NoSeed(args.dir.clone()));
-    service.stop_on_signals();
-    view.ready(&service.status(), service.address(), began.elapsed());
-    view.scope(&service.crawl().scope().describe());
-    let ended = service.run_observed(view)?;
-    view.finish(service.finish(None));
-    Ok((ended, service.status()))
-}
-
-fn run_partitioned(
-    args: &Args,
-    config: &ServiceConfig,
-    view: &mut View,
-    began: Instant,
-) -> Result<(Ended, Status)> {
-    let mut crawl = PartitionedCrawl::open(config)?;
-    ensure!(crawl.status().pages > 0, ServiceError::NoSeed(args.dir.clone()));
-    crawl.stop_on_signals();
-    view.ready(&crawl.status(), None, began.elapsed());
-    view.scope(&crawl.scope());
-    let ended = crawl.run(view)?;
-    view.finish(None);
-    Ok((ended, crawl.status()))
 }

@@ -1,11 +1,12 @@
 //! Follows the crawl: names new seeds, records fetches for the referee, shows progress.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
 use tidewatch_math::stats::spearman;
-use tidewatch_partition::{CrawlError, Partition, Settled, Watch};
+use tidewatch_partition::{CrawlError, Partition, Partitions, Settled, Status, Watch};
 use tidewatch_server::Extra;
 use tidewatch_service::{Observer, Service};
 use tidewatch_trace::Page;
@@ -21,8 +22,8 @@ use super::summary::Summary;
 pub(super) struct Follower {
     referee: Referee,
     clock: Accelerated,
-    /// Pages born on the web so far.
-    births: usize,
+    /// Pages born on the web of which each partition was told.
+    births: BTreeMap<u32, usize>,
     /// When the crawl's last turn was, on the web.
     end: Time,
     summary: Summary,
@@ -38,15 +39,15 @@ impl Follower {
         screen: Screen,
         searchers: Searchers,
     ) -> Self {
-        let (births, end) = (0, Time::ZERO);
+        let (births, end) = (BTreeMap::new(), Time::ZERO);
         Follower { referee, clock, births, end, summary, screen, searchers }
     }
 
     /// Names the seeds that exist at the start.
-    pub(super) fn sow(&mut self, crawl: &mut Partition) -> Result<(), CrawlError> {
+    pub(super) fn sow(&mut self, crawl: &mut Partitions) -> Result<(), CrawlError> {
         let pages = &self.referee.world().trace().pages;
         for page in pages.iter().filter(|page| page.born == Time::ZERO) {
-            sow_page(crawl, page, Time::ZERO)?;
+            crawl.parts_mut().iter_mut().try_for_each(|crawl| sow_page(crawl, page, Time::ZERO))?;
         }
         Ok(())
     }
@@ -59,32 +60,33 @@ impl Follower {
         at: Time,
     ) -> Result<(), CrawlError> {
         let world = self.referee.world();
-        while let Some(&number) = world.births().get(self.births) {
+        let births = self.births.entry(crawl.number()).or_default();
+        while let Some(&number) = world.births().get(*births) {
             let page = &world.trace().pages[number as usize];
             if page.born > now {
                 break;
             }
-            self.births += 1;
+            *births += 1;
             sow_page(crawl, page, at)?;
         }
         Ok(())
     }
 
-    fn update(&mut self, crawl: &Partition, now: Time) {
+    fn update(&mut self, status: &Status, now: Time) {
         let summary = &mut self.summary;
         summary.real_s = now.seconds() / summary.speed;
         summary.simulated_s = now.seconds();
         summary.fresh_now = self.referee.fresh_share(now);
-        summary.count(&crawl.status());
+        summary.count(status);
         summary.searches = self.searchers.done.asked.load(Ordering::Relaxed);
         summary.clicks = self.searchers.done.clicked.load(Ordering::Relaxed);
     }
 
     /// Rank correlation of the policy's weights of copies with the clicks they got.
-    fn follows_clicks(&self, crawl: &mut Partition) -> Option<f64> {
+    fn follows_clicks(&self, crawl: &mut Partitions) -> Option<f64> {
         let (mut clicks, mut weights) = (Vec::new(), Vec::new());
-        for (page, clicked) in self.referee.clicked(self.end) {
-            if let Some(weight) = crawl.weight(page) {
+        for (partition, page, clicked) in self.referee.clicked(self.end) {
+            if let Some(weight) = crawl.parts_mut()[partition as usize].weight(page) {
                 clicks.push(clicked);
                 weights.push(weight);
             }
@@ -98,10 +100,9 @@ impl Follower {
         let (end, summary) = (self.end, &self.summary);
         let budget = Rate::per_second(summary.budget_per_s / summary.speed);
         let verdict = self.referee.judge(end, budget.context("the budget is too large")?)?;
-        let crawl = service.crawl();
-        self.update(crawl, end);
+        self.update(&service.status(), end);
         self.summary.is_over = true;
-        self.summary.weights_follow_clicks = self.follows_clicks(crawl);
+        self.summary.weights_follow_clicks = self.follows_clicks(service.crawl());
         self.summary.judge(&verdict.measures, &verdict.bounds);
         service.finish(self.extra());
         Ok(self.summary)
@@ -109,6 +110,11 @@ impl Follower {
 }
 
 impl Observer for Follower {
+    fn progress(&mut self, status: &Status) {
+        self.update(status, self.clock.now());
+        self.screen.show(&self.summary);
+    }
+
     fn extra(&self) -> Option<Extra> {
         let summary = &self.summary;
         Some(Extra {
@@ -124,7 +130,9 @@ impl Observer for Follower {
 fn sow_page(crawl: &mut Partition, page: &Page, at: Time) -> Result<(), CrawlError> {
     // A trace that is served has good addresses.
     match CanonicalUrl::parse(&page.url) {
-        Ok(url) if page.is_seed => crawl.seed_as(&url, page.is_source, page.weight, at),
+        Ok(url) if page.is_seed && crawl.owns(&url) => {
+            crawl.seed_as(&url, page.is_source, page.weight, at)
+        }
         _ => Ok(()),
     }
 }
@@ -144,12 +152,7 @@ impl Watch for Follower {
         };
         // What comes in after the last turn does not count.
         if let Ok(url) = crawl.address(page) {
-            self.referee.note(page, &url, self.clock.now(), is_gone);
+            self.referee.note((crawl.number(), page), &url, self.clock.now(), is_gone);
         }
-    }
-
-    fn tick(&mut self, crawl: &Partition, _: Time) {
-        self.update(crawl, self.clock.now());
-        self.screen.show(&self.summary);
     }
 }

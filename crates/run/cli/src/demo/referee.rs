@@ -15,14 +15,14 @@ const LOG_PUSH: Span = Span::MINUTE.times(15);
 /// Keeps the record of a crawl over a world.
 pub(super) struct Referee {
     world: Arc<World>,
-    /// Per page of the trace: its number in the crawl, and when the copy and the first copy were taken.
+    /// Per page of the trace: its partition and number in the crawl, and when its copy was taken.
     held: Vec<Option<Held>>,
     record: Vec<(Time, u32)>,
 }
 
 #[derive(Clone, Copy)]
 struct Held {
-    page: PageId,
+    page: (u32, PageId),
     last: Option<Time>,
 }
 
@@ -43,8 +43,15 @@ impl Referee {
         &self.world
     }
 
-    /// Takes note of a fetch that brought a copy, or found the page gone.
-    pub(super) fn note(&mut self, page: PageId, url: &CanonicalUrl, at: Time, is_gone: bool) {
+    /// Takes note of a fetch that brought a copy, or found the page gone. A page is its partition and
+    /// its number there.
+    pub(super) fn note(
+        &mut self,
+        page: (u32, PageId),
+        url: &CanonicalUrl,
+        at: Time,
+        is_gone: bool,
+    ) {
         let key = tidewatch_core::PageKey::of(url.as_str());
         let Some(number) = self.world.page_of(key) else { return };
         self.record.push((at, number));
@@ -69,13 +76,16 @@ impl Referee {
     }
 
     /// The copies held, with the clicks that each got until `end`.
-    pub(super) fn clicked(&self, end: Time) -> impl Iterator<Item = (PageId, f64)> {
+    pub(super) fn clicked(&self, end: Time) -> impl Iterator<Item = (u32, PageId, f64)> {
         let until = move |number| {
             let rows = self.world.clicks_of(number).iter().filter(move |row| row.at <= end);
             rows.map(|row| row.count).sum()
         };
         let held = self.held.iter().zip(0..);
-        held.filter_map(move |(held, number)| Some((held.as_ref()?.page, until(number))))
+        held.filter_map(move |(held, number)| {
+            let (partition, page) = held.as_ref()?.page;
+            Some((partition, page, until(number)))
+        })
     }
 
     /// Judges the crawl as it was from the start until `end`, by the lab's own meter.

@@ -10,11 +10,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use tidewatch_core::{PageId, PageKey};
+use tidewatch_core::PageKey;
 use tidewatch_lab::World;
 use tidewatch_math::rng::Draws;
 use tidewatch_search::clicks::Desk;
-use tidewatch_search::{Query, SearchError, Searcher};
+use tidewatch_search::{PageRef, Query, SearchError, Searcher};
 use tidewatch_web::{Accelerated, Clock as _, Site};
 
 /// Results that a person reads.
@@ -128,7 +128,7 @@ impl Crowd {
         let query = words[first..(first + WORDS).min(words.len())].join(" ");
         let now_ms = now_ms();
         let found = self.searcher.search(&Query::read(&query), 0, LOOKED_AT, now_ms / 1_000)?;
-        let pages: Vec<PageId> = found.hits.iter().map(|hit| PageId(hit.page)).collect();
+        let pages: Vec<PageRef> = found.hits.iter().map(|hit| hit.page).collect();
         let links = self.desk.show(&query, 1, &pages, client, now_ms)?;
         self.done.asked.fetch_add(1, Ordering::Relaxed);
         let is_wanted = |url: &str| self.world.page_of(PageKey::of(url)) == Some(wanted);

@@ -86,14 +86,14 @@ const PAGE_COLUMNS: [(&str, Kind); 20] = [
 
 fn pages(export: &Export, path: &Path) -> Result<()> {
     let mut sheet = sheet(path, &PAGE_COLUMNS)?;
-    for page in export.pages()? {
+    for page in export.pages() {
         sheet.row(&page_cells(page?))?;
     }
     sheet.finish()
 }
 
 fn page_cells(exported: ExportedPage) -> [Cell; PAGE_COLUMNS.len()] {
-    let ExportedPage { page, url, origin, row, copy, archive } = exported;
+    let ExportedPage { page, url, origin, row, via, copy, archive } = exported;
     let copy = copy.as_ref();
     let place = copy.map(|copy| copy.place);
     let capture = copy.and_then(|copy| copy.capture.as_ref());
@@ -103,7 +103,7 @@ fn page_cells(exported: ExportedPage) -> [Cell; PAGE_COLUMNS.len()] {
         Cell::Text(url),
         Cell::Text(origin),
         Cell::from(u64::from(row.depth)),
-        Cell::Whole(row.via.map(|via| u64::from(via.0))),
+        Cell::Whole(via.map(|via| u64::from(via.0))),
         Cell::from(u64::from(row.is_source)),
         Cell::Whole(copy.map(|copy| u64::from(copy.status))),
         Cell::Number(copy.map(|copy| copy.at.seconds())),
@@ -124,7 +124,7 @@ fn page_cells(exported: ExportedPage) -> [Cell; PAGE_COLUMNS.len()] {
 
 fn links(export: &Export, path: &Path) -> Result<()> {
     let mut sheet = sheet(path, &[("source", Kind::Whole), ("page", Kind::Whole)])?;
-    for link in export.links()? {
+    for link in export.links() {
         let (source, page) = link?;
         sheet.row(&[Cell::from(u64::from(source.0)), Cell::from(u64::from(page.0))])?;
     }
@@ -143,7 +143,7 @@ fn observations(export: &Export, path: &Path) -> Result<()> {
             ("outcome", Kind::Text),
         ],
     )?;
-    for visit in export.visits()? {
+    for visit in export.visits() {
         let visit = visit?;
         sheet.row(&[
             Cell::from(u64::from(visit.page.0)),

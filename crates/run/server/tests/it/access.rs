@@ -69,7 +69,7 @@ fn other_addresses_need_a_token_to_start_and_to_look() {
     let _inside = runtime.enter();
     let open = |listen: &str, token: Option<&str>| {
         let options = Options { token: token.map(str::to_owned), ..Options::default() };
-        Server::open(listen.parse().unwrap(), channel().0, options)
+        Server::open(listen.parse().unwrap(), channel(1).0, options)
     };
     let refused = |listen, token| open(listen, token).err().map(|error| error.to_string());
     assert!(refused("0.0.0.0:0", None).unwrap().contains("--token-file"));

@@ -29,7 +29,7 @@ pub(crate) struct Stage {
     pub(crate) writer: Writer,
     pub(crate) dir: TempDir,
     /// Nobody answers, but they can be asked.
-    _questions: Questions,
+    _questions: Vec<Questions>,
     _runtime: Runtime,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn now_s() -> i64 {
 
 pub(crate) fn page(number: u32, title: &str, text: &str) -> IndexDocument {
     IndexDocument {
-        page: PageId(number),
+        page: PageId(number).into(),
         url: format!("https://host.example/{number}"),
         host: "host.example".to_owned(),
         title: title.to_owned(),
@@ -62,7 +62,7 @@ impl Stage {
         let index = Index::open(&dir.path().join("index")).unwrap();
         let mut writer = index.writer(15 << 20).unwrap();
         pages.iter().for_each(|page| writer.put(page).unwrap());
-        writer.commit(0).unwrap();
+        writer.commit(&[]).unwrap();
         let desk = Arc::new(Desk::open(dir.path(), settings, now_s()).unwrap());
         let options = Options {
             token: Some(TOKEN.to_owned()),
@@ -73,7 +73,7 @@ impl Stage {
         };
         let (server, questions) = {
             let _inside = runtime.enter();
-            let (asker, questions) = channel();
+            let (asker, questions) = channel(1);
             let server = Server::open("127.0.0.1:0".parse().unwrap(), asker, options).unwrap();
             (server, questions)
         };

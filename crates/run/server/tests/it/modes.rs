@@ -129,7 +129,7 @@ fn every_route_in_every_mode_lets_in_whom_it_should() {
         let token = mode.has_token.then(|| TOKEN.to_owned());
         let options = Options { token, is_proxied: mode.is_proxied, ..Options::default() };
         let _inside = runtime.enter();
-        let (asker, questions) = channel();
+        let (asker, questions) = channel(1);
         let server = Server::open(mode.listen.parse().unwrap(), asker, options).unwrap();
         let at = SocketAddr::from(([127, 0, 0, 1], server.address.port()));
         let is_done = AtomicBool::new(false);
@@ -140,7 +140,7 @@ fn every_route_in_every_mode_lets_in_whom_it_should() {
                 asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
             while !is_done.load(Ordering::Relaxed) {
-                questions.wait_and_answer(&mut crawl, Time::ZERO, Duration::from_millis(5));
+                questions[0].wait_and_answer(&mut crawl, Time::ZERO, Duration::from_millis(5));
             }
             let requests = ROUTES.len() * WAYS.len() * Credentials::ALL.len();
             assert_eq!(asker.join().unwrap(), requests);
@@ -153,7 +153,7 @@ fn a_proxied_server_without_a_token_says_how_to_open_its_dashboard() {
     let runtime = Runtime::new().unwrap();
     let _inside = runtime.enter();
     let options = Options { is_proxied: true, ..Options::default() };
-    let server = Server::open("127.0.0.1:0".parse().unwrap(), channel().0, options).unwrap();
+    let server = Server::open("127.0.0.1:0".parse().unwrap(), channel(1).0, options).unwrap();
     let answer = crate::send(server.address, "GET", "/dashboard", &[]);
     assert_eq!(answer.status, 401);
     assert!(answer.body.contains("--token-file"), "{}", answer.body);

@@ -69,10 +69,11 @@ fn a_click_leads_on_and_counts_once() {
     assert_eq!(clicks.len(), 1);
     assert_eq!(clicks[0].1, 3);
     let mut nobody = |_: &str| None;
-    let mut feedback = Feedback::open(stage.desk.dir(), Mark::default(), 1.0, &mut nobody).unwrap();
+    let mut feedback =
+        Feedback::open(stage.desk.dir(), 0, Mark::default(), 1.0, &mut nobody).unwrap();
     let heard = feedback.read(&mut nobody).unwrap();
     let click = heard.rows.iter().find(|row| row.kind == InterestKind::Click).unwrap();
-    assert_eq!(click.page, PageId(clicks[0].0));
+    assert_eq!(click.page, clicks[0].0.page());
 }
 
 #[test]
@@ -85,8 +86,8 @@ fn forged_old_and_outdated_links_are_met_with_a_helpful_page() {
         assert_eq!(answer.status, 400, "{path}");
         assert!(answer.body.contains("Search again"), "{path}");
     }
-    (1..=25).for_each(|n| stage.writer.remove(PageId(n)));
-    stage.writer.commit(1).unwrap();
+    (1..=25).for_each(|n| stage.writer.remove(PageId(n).into()));
+    stage.writer.commit(&[]).unwrap();
     let gone = stage.get(&links_[0]);
     assert!(gone.status == 410 && gone.body.contains("has left the index"));
     let quick = Stage::with(
@@ -148,7 +149,7 @@ fn a_server_without_an_index_or_crawl_says_so() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _inside = runtime.enter();
     let options = tidewatch_server::Options::default();
-    let asker = tidewatch_server::ask::channel().0;
+    let asker = tidewatch_server::ask::channel(1).0;
     let at = "127.0.0.1:0".parse().unwrap();
     let server = tidewatch_server::Server::open(at, asker, options).unwrap();
     let get = |path| crate::send(server.address, "GET", path, &[]);

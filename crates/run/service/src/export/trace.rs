@@ -4,45 +4,27 @@
 //! with the first copy that shows it and disappears with the first copy that does not; a page
 //! changes when a visit saw a change. So every event is as late as the visit that told it, and
 //! events that no visit saw are missing. Clicks and views of a page at the same time are one row.
+//! Of the links between partitions, those are there that made a page known.
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::calendar::rfc3339;
 use tidewatch_core::{Interest, InterestKind, PageId, Time};
-use tidewatch_frontier::tape::{Came, Input};
+use tidewatch_frontier::tape::{Came, Fetched, Input};
 use tidewatch_trace::{Change, Count, Host, Link, Page, Trace};
 
-use super::{Export, of_store};
+use super::{Export, ExportPart, of_store};
 use crate::ServiceError;
 
-/// Plays the tape into a trace.
+/// Plays the tapes into a trace: first the pages of all partitions, then what happened to them.
 pub(super) fn build(export: &Export) -> Result<Trace, ServiceError> {
-    let tables = of_store(export.store.tables())?;
-    let mut rows = tables.pages_from(PageId(0));
     let mut web = Seen::default();
-    let epoch = of_store(tables.meta("epoch"))?.and_then(|epoch| epoch.try_into().ok());
-    web.trace.start = epoch.map(|epoch| rfc3339(i64::from_le_bytes(epoch)));
-    for input in of_store(export.store.tape(0))? {
-        let input = of_store(input)?;
-        web.end = web.end.max(input.at().unwrap_or(web.end));
-        match input {
-            Input::Page { at, via, is_source, weight, .. } => {
-                let Some(row) = rows.next() else { continue };
-                let (page, row) = of_store(row)?;
-                let host = web.host(export.origin(row.host)?);
-                web.trace.pages.push(Page {
-                    id: u64::from(page.0),
-                    url: export.url(&row)?.into(),
-                    host,
-                    born: at,
-                    died: None,
-                    is_source,
-                    weight,
-                    is_seed: via.is_none(),
-                });
-            }
-            Input::Fetched(fetched) => web.fetched(fetched.page, fetched.at, fetched.outcome),
-            Input::Log(log) => log.iter().for_each(|row| web.interest(row)),
-            _ => {}
+    for part in &export.parts {
+        web.add_pages(export, part)?;
+    }
+    for part in &export.parts {
+        web.play(part)?;
+        for (source, page) in export.foreign_links(part)? {
+            web.link(source.0, page.0, Time::ZERO, None);
         }
     }
     Ok(web.finish())
@@ -58,6 +40,45 @@ struct Seen {
 }
 
 impl Seen {
+    fn add_pages(&mut self, export: &Export, part: &ExportPart) -> Result<(), ServiceError> {
+        let tables = of_store(part.store.tables())?;
+        let epoch = of_store(tables.meta("epoch"))?.and_then(|epoch| epoch.try_into().ok());
+        let start = epoch.map(|epoch| rfc3339(i64::from_le_bytes(epoch)));
+        self.trace.start = self.trace.start.take().or(start);
+        let mut rows = tables.pages_from(PageId(0));
+        for input in of_store(part.store.tape(0))? {
+            let Input::Page { at, is_source, weight, .. } = of_store(input)? else { continue };
+            let Some(row) = rows.next() else { continue };
+            let (page, row) = of_store(row)?;
+            let is_linked = row.via.is_some() || export.foreign_via(part, page)?.is_some();
+            let host = self.host(part.origin(row.host)?);
+            self.trace.pages.push(Page {
+                id: u64::from(part.number(page).0),
+                url: part.url(&row)?.into(),
+                host,
+                born: at,
+                died: None,
+                is_source,
+                weight,
+                is_seed: !is_linked,
+            });
+        }
+        Ok(())
+    }
+
+    fn play(&mut self, part: &ExportPart) -> Result<(), ServiceError> {
+        for input in of_store(part.store.tape(0))? {
+            let input = of_store(input)?;
+            self.end = self.end.max(input.at().unwrap_or(self.end));
+            match input {
+                Input::Fetched(fetched) => self.fetched(part, &fetched),
+                Input::Log(log) => log.iter().for_each(|row| self.interest(part, row)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     fn host(&mut self, origin: &str) -> u32 {
         let name = origin.split_once("://").map_or(origin, |(_, name)| name);
         let next = self.trace.hosts.len() as u32;
@@ -68,18 +89,20 @@ impl Seen {
         host
     }
 
-    fn interest(&mut self, row: &Interest) {
+    fn interest(&mut self, part: &ExportPart, row: &Interest) {
+        let page = part.number(row.page);
         // A page may have been shown elsewhere before the crawl knew it.
-        let at = row.at.max(self.trace.pages[row.page.index()].born);
+        let at = row.at.max(self.trace.pages[page.index()].born);
         let table = match row.kind {
             InterestKind::Click => &mut self.trace.clicks,
             InterestKind::View => &mut self.trace.views,
         };
-        table.get_or_insert_default().push(Count { page: row.page.0, at, count: row.count });
+        table.get_or_insert_default().push(Count { page: page.0, at, count: row.count });
     }
 
-    fn fetched(&mut self, page: PageId, at: Time, came: Came) {
-        match came {
+    fn fetched(&mut self, part: &ExportPart, fetched: &Fetched) {
+        let (page, at) = (part.number(fetched.page), fetched.at);
+        match &fetched.outcome {
             Came::Gone => {
                 let died = &mut self.trace.pages[page.index()].died;
                 *died = died.or(Some(at));
@@ -88,15 +111,14 @@ impl Seen {
             Came::Content { changed, links, .. } => {
                 // The page was gone for a while, which a trace cannot say.
                 self.trace.pages[page.index()].died = None;
-                if changed == Some(true) {
+                if *changed == Some(true) {
                     let changes = self.trace.changes.get_or_insert_default();
                     changes.push(Change { page: page.0, at });
                 }
                 let shown = self.shown.entry(page.0).or_default();
-                let now: FxHashMap<u32, Time> = links
-                    .iter()
-                    .map(|link| (link.page.0, shown.get(&link.page.0).copied().unwrap_or(at)))
-                    .collect();
+                let links = links.iter().map(|link| part.number(link.page).0);
+                let now: FxHashMap<u32, Time> =
+                    links.map(|to| (to, shown.get(&to).copied().unwrap_or(at))).collect();
                 let before = std::mem::replace(shown, now);
                 let now = &self.shown[&page.0];
                 let ended = before.iter().filter(|(to, _)| !now.contains_key(to));

@@ -4,17 +4,17 @@
 mod damage;
 
 use std::collections::{BTreeSet, HashSet};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_fetch::Hosts;
-use tidewatch_partition::{CrawlError, Ended, Partition, Status, Watch};
+use tidewatch_partition::{CrawlError, Ended, Partition, Watch};
 use tidewatch_service::{
-    Handle, Listen, Observer, PartitionedCrawl, Service, ServiceConfig, ServiceError,
+    Export, ExportedPage, Handle, Listen, Observer, Service, ServiceConfig, ServiceError,
 };
 use tidewatch_testing::living;
 use tidewatch_web::{Habits, Server};
@@ -22,9 +22,6 @@ use tokio::runtime::Runtime;
 
 /// A busy machine needs this long to fetch and index a small web.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Pages of the small web, most of which three partitions have to find.
-const ENOUGH: u64 = 30;
 
 fn web(runtime: &Runtime) -> Server {
     living::serve(runtime, &living::web(4, 40), 1, Habits::faultless())
@@ -168,55 +165,131 @@ fn what_cannot_start_is_said_in_a_sentence() {
     assert!(matches!(none, ServiceError::NoCrawl(_)) && !nothing.exists(), "{none}");
 }
 
-/// Collects the URLs of stored pages, and stops the crawl when there are enough.
+/// Collects the URLs of stored pages.
 #[derive(Default)]
-struct Stored {
-    urls: HashSet<String>,
-    stop: Arc<AtomicBool>,
-}
+struct Stored(HashSet<String>);
 
 impl Watch for Stored {
     fn stored(&mut self, partition: &Partition, pages: &[PageId]) {
-        self.urls.extend(pages.iter().map(|&page| partition.address(page).unwrap().into_string()));
+        self.0.extend(pages.iter().map(|&page| partition.address(page).unwrap().into_string()));
     }
 }
 
-impl Observer for Stored {
-    fn progress(&mut self, status: &Status) {
-        self.stop.store(status.tally.held >= ENOUGH, Ordering::Relaxed);
-    }
+impl Observer for Stored {}
+
+/// The body of an answer of the service's server.
+fn get(at: SocketAddr, path: &str) -> String {
+    let mut socket = TcpStream::connect(at).unwrap();
+    write!(socket, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200") || head.starts_with("HTTP/1.1 303"), "{path}: {head}");
+    body.to_owned()
 }
 
+/// A crawl in three partitions has all that a crawl in one has: index, search page, clicks, dashboard,
+/// API, export, what-if, `serve`.
 #[test]
-fn several_partitions_crawl_together_and_refuse_what_they_cannot_do() {
+fn several_partitions_do_all_that_one_does() {
     let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
     let web = web(&runtime);
     let several = ServiceConfig {
         partitions: Some(3),
-        stop_after: Some(PATIENCE),
+        listen: Some(Listen::at("127.0.0.1:0".parse().unwrap())),
         ..config(dir.path(), &web)
     };
-    let mut crawl = PartitionedCrawl::open(&several).unwrap();
-    let mut stored = Stored { stop: crawl.stop_flag(), ..Stored::default() };
-    assert_eq!(crawl.run(&mut stored).unwrap(), Ended::Told, "{} stored", stored.urls.len());
-    let held = crawl.status().tally.held;
-    assert_eq!(stored.urls.len() as u64, held, "every page held was told to be stored");
-    drop(crawl);
-    assert_eq!(tidewatch_service::read_status(dir.path()).unwrap().tally.held, held);
-    assert!(tidewatch_service::replay(dir.path()).unwrap().decisions >= ENOUGH);
-    let url = CanonicalUrl::parse(stored.urls.iter().next().unwrap()).unwrap();
-    let owner = tidewatch_service::look_at_owner(dir.path(), &url).unwrap();
-    assert!(owner.why(&url).unwrap().is_some());
-    drop(owner);
-    let refused = [
-        Service::open(&config(dir.path(), &web)).err(),
-        Service::open_to_read(&ServiceConfig::new(dir.path())).err(),
-        tidewatch_service::look(dir.path(), "what-if").err(),
-        tidewatch_service::Export::open(dir.path()).err(),
-    ];
-    for error in refused {
-        assert!(matches!(error, Some(ServiceError::Several { .. })), "{error:?}");
+    let mut service = Service::open(&several).unwrap();
+    let (handle, at) = (service.handle(), service.address().unwrap());
+    let thread = std::thread::spawn(move || {
+        let mut stored = Stored::default();
+        let ended = service.run_observed(&mut stored);
+        (ended.unwrap(), stored, service)
+    });
+    wait_until(|| handle.search("water", 50).unwrap().total >= 20);
+    let hits = handle.search("water", 50).unwrap().hits;
+    let owners: HashSet<u32> = hits.iter().map(|hit| hit.page.partition()).collect();
+    assert!(owners.len() > 1, "results come from several partitions: {owners:?}");
+    for hit in &hits {
+        let url = CanonicalUrl::parse(&hit.url).unwrap();
+        assert!(handle.why(&url).unwrap().unwrap().copy.is_some(), "{url}");
+        assert!(get(at, &format!("/api/why?url={url}")).contains("\"price\""));
     }
-    let other = PartitionedCrawl::open(&ServiceConfig { partitions: Some(2), ..several }).err();
-    assert!(other.unwrap().to_string().contains("--partitions 3"));
+    // A click on a page of each partition reaches the policy of its owner.
+    let shown = get(at, "/search?q=water");
+    let links: Vec<&str> = shown.split("href=\"/go?t=").skip(1).collect();
+    assert!(links.len() >= 5, "{shown}");
+    for link in &links {
+        get(at, &format!("/go?t={}", link.split('"').next().unwrap()));
+    }
+    let hosts = get(at, "/dashboard/hosts");
+    assert!(web.names().iter().all(|(name, _)| hosts.contains(name)), "{hosts}");
+    for path in ["/dashboard", "/dashboard/sources", "/metrics", "/status.json"] {
+        get(at, path);
+    }
+    let status = handle.status().unwrap();
+    assert!(status.hosts == 4 && status.tally.held >= 20 && status.price.is_some(), "{status:?}");
+    assert!((status.budget_per_s - 100.0).abs() < 1e-6, "{status:?}");
+    let half = handle.what_if(Rate::per_second(50.0).unwrap()).unwrap().unwrap();
+    assert!((half.budget - 50.0).abs() < 1e-6, "{half:?}");
+    let seed = CanonicalUrl::parse("http://unknown.example/seed").unwrap();
+    handle.add_seeds(vec![seed.clone()]).unwrap();
+    assert!(handle.why(&seed).unwrap().is_some());
+    // The search log is read every two seconds.
+    std::thread::sleep(Duration::from_secs(3));
+    handle.stop();
+    let (ended, stored, mut service) = thread.join().unwrap();
+    assert_eq!(ended, Ended::Told);
+    let held = service.status().tally.held;
+    assert_eq!(stored.0.len() as u64, held, "every page held was told to be stored");
+    service.finish(None);
+    drop(service);
+    check_at_rest(dir.path(), held, links.len());
+    let other = Service::open(&ServiceConfig { partitions: Some(2), listen: None, ..several });
+    assert!(other.err().unwrap().to_string().contains("--partitions 3"));
+}
+
+/// The files of a crawl in three partitions after its end.
+fn check_at_rest(dir: &Path, held: u64, clicks: usize) {
+    assert_eq!(tidewatch_service::read_status(dir).unwrap().tally.held, held);
+    assert!(tidewatch_service::replay(dir).unwrap().decisions >= held);
+    let looked = tidewatch_service::look(dir).unwrap();
+    assert!(looked.what_if(looked.budget()).is_some());
+    drop(looked);
+    let export = Export::open(dir).unwrap();
+    let pages: Vec<ExportedPage> = export.pages().map(Result::unwrap).collect();
+    let numbers: Vec<u32> = pages.iter().map(|page| page.page.0).collect();
+    assert_eq!(numbers, (0..pages.len() as u32).collect::<Vec<_>>(), "numbered through");
+    let urls: HashSet<&str> = pages.iter().map(|page| page.url.as_str()).collect();
+    assert_eq!(urls.len(), pages.len());
+    assert_eq!(pages.iter().filter(|page| page.copy.is_some()).count() as u64, held);
+    for file in pages.iter().filter_map(|page| page.archive.as_ref()) {
+        assert!(dir.join(file).is_file(), "{file}");
+    }
+    assert!(
+        export
+            .links()
+            .map(Result::unwrap)
+            .all(|(from, to)| from.index().max(to.index()) < pages.len())
+    );
+    assert!(export.visits().count() as u64 >= held);
+    let trace = export.trace().unwrap();
+    assert_eq!(trace.pages.len(), pages.len());
+    let counted = trace.clicks.iter().flatten().map(|row| row.count).sum::<f64>();
+    assert!(counted > 0.0 && counted <= clicks as f64, "{counted} clicks of {clicks}");
+    let clicked: HashSet<&str> =
+        trace.clicks.iter().flatten().map(|row| &*trace.pages[row.page as usize].url).collect();
+    assert!(clicked.len() > 1, "{clicked:?}");
+    let mut reading = Service::open_to_read(&ServiceConfig::new(dir)).unwrap();
+    let handle = reading.handle();
+    let asker = std::thread::spawn(move || {
+        let found = handle.search("water", 5).unwrap().total;
+        let known = handle.status().unwrap().pages;
+        let half = handle.what_if(Rate::per_second(50.0).unwrap()).unwrap();
+        handle.stop();
+        (found, known, half)
+    });
+    assert_eq!(reading.run().unwrap(), Ended::Told);
+    let (found, known, half) = asker.join().unwrap();
+    assert!(found >= 20 && known as usize == pages.len() && half.is_some());
 }

@@ -1,0 +1,142 @@
+//! Follows the partitions of a running service: feeds the index, reads clicks, answers questions and
+//! publishes figures.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tidewatch_core::{PageId, Time};
+use tidewatch_parse::document::Parsed;
+use tidewatch_partition::{CrawlError, Partition, Settled, Status, Watch};
+use tidewatch_search::{Feeder, IndexHealth};
+use tidewatch_server::ask::Questions;
+use tidewatch_server::{Extra, Figures, Server};
+
+use crate::Observer;
+use crate::clicks::ClickReader;
+use crate::search::Search;
+
+/// What belongs to one partition.
+pub(crate) struct Part {
+    pub(crate) feeder: Option<Feeder>,
+    pub(crate) clicks: Option<ClickReader>,
+    pub(crate) questions: Questions,
+}
+
+impl Part {
+    /// Hands waiting pages to the indexer.
+    pub(crate) fn feed(&mut self, crawl: &Partition) {
+        if let Some(feeder) = &mut self.feeder {
+            let _ = feeder.feed(crawl.store(), &|time| crawl.unix_micros(time));
+        }
+    }
+}
+
+/// What all partitions share.
+pub(crate) struct Whole {
+    pub(crate) server: Option<Server>,
+    pub(crate) search: Option<Search>,
+    /// The newest figures of each partition.
+    statuses: Vec<Status>,
+}
+
+impl Whole {
+    pub(crate) fn new(server: Option<Server>, search: Option<Search>) -> Whole {
+        Whole { server, search, statuses: Vec::new() }
+    }
+
+    /// The crawl's figures, with the newest of a partition.
+    fn update(&mut self, number: usize, status: Status) -> Status {
+        if let Some(known) = self.statuses.get_mut(number) {
+            *known = status;
+        }
+        Status::sum(self.statuses.clone())
+    }
+
+    /// Publishes figures, and syncs the search log.
+    pub(crate) fn publish(&self, status: Status, is_running: bool, extra: Option<Extra>) {
+        if let Some(search) = &self.search {
+            search.sync();
+        }
+        if let Some(server) = &self.server {
+            server.publish(Figures { status, index: self.health(), is_running, extra });
+        }
+    }
+
+    fn health(&self) -> Option<IndexHealth> {
+        self.search.as_ref().and_then(Search::health)
+    }
+}
+
+/// The whole and the caller's observer. Partitions take turns with it.
+pub(crate) struct Common<'c>(Mutex<(&'c mut Whole, &'c mut (dyn Observer + Send))>);
+
+impl<'c> Common<'c> {
+    /// Starts from the figures that each partition has now.
+    pub(crate) fn new(
+        whole: &'c mut Whole,
+        observer: &'c mut (dyn Observer + Send),
+        crawl: &[Partition],
+    ) -> Common<'c> {
+        whole.statuses = crawl.iter().map(Partition::status).collect();
+        Common(Mutex::new((whole, observer)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (&'c mut Whole, &'c mut (dyn Observer + Send))> {
+        // A partition that panicked stops all; what it left is only shown.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows one partition.
+pub(crate) struct Follow<'f, 'c> {
+    pub(crate) part: &'f mut Part,
+    pub(crate) common: &'f Common<'c>,
+}
+
+impl Watch for Follow<'_, '_> {
+    fn stored(&mut self, crawl: &Partition, pages: &[PageId]) {
+        if let Some(feeder) = &mut self.part.feeder {
+            let unix = |time| crawl.unix_micros(time);
+            // A store that cannot be read stops the crawl by itself.
+            let _ = feeder.stored(crawl.store(), pages, crawl.last(), &unix);
+        }
+        self.common.lock().1.stored(crawl, pages);
+    }
+
+    fn turn(&mut self, crawl: &mut Partition, now: Time) -> Result<(), CrawlError> {
+        self.part.questions.answer(crawl, now);
+        if let Some(clicks) = &mut self.part.clicks {
+            clicks.turn(crawl, now)?;
+        }
+        self.common.lock().1.turn(crawl, now)
+    }
+
+    fn parsed(&mut self, page: PageId, parsed: Box<Parsed>) {
+        if let Some(feeder) = &mut self.part.feeder {
+            feeder.parsed(page, parsed);
+        }
+    }
+
+    fn settled(&mut self, crawl: &Partition, settled: Settled, now: Time) {
+        if let (Settled::Gone(page), Some(feeder)) = (settled, &mut self.part.feeder) {
+            feeder.gone(page);
+        }
+        self.common.lock().1.settled(crawl, settled, now);
+    }
+
+    fn tick(&mut self, crawl: &Partition, now: Time) {
+        self.part.feed(crawl);
+        let status = crawl.status();
+        let (whole, observer) = &mut *self.common.lock();
+        let status = whole.update(crawl.number() as usize, status);
+        observer.tick(crawl, now);
+        // The first partition speaks for all.
+        if crawl.number() == 0 {
+            observer.progress(&status);
+            whole.publish(status, true, observer.extra());
+        }
+    }
+
+    fn disk(&mut self, is_full: bool) {
+        self.common.lock().1.disk(is_full);
+    }
+}
