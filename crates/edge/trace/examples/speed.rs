@@ -125,6 +125,7 @@ fn synthetic() -> Trace {
     let host = |i: u64| Host { name: format!("host{i}.example").into(), max_rate: None };
     let mut moment = |until: Span| Time::from_micros(random(until.as_micros()));
     let links = (0..LINKS).map(|i| Link {
+        position: None,
         // Every pair at most once: 5 or 6 sources a page.
         source: ((i % PAGES + i / PAGES * 7919) % PAGES) as u32,
         page: (i % PAGES) as u32,

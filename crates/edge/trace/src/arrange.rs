@@ -28,7 +28,7 @@ fn sort_by<T, K: Ord>(rows: &mut [T], key: impl Fn(&T) -> K) {
 }
 
 pub(crate) fn links(rows: &mut [Link]) {
-    sort_by(rows, |l| (l.source, l.appears, l.page, l.disappears));
+    sort_by(rows, |l| (l.source, l.appears, l.page, l.disappears, l.position));
 }
 
 pub(crate) fn counts(rows: &mut [Count]) {

@@ -57,6 +57,16 @@ impl Cell<'_> {
         })
     }
 
+    pub(crate) fn maybe_count(self) -> Result<Option<u32>, Refusal> {
+        if self.is_missing() {
+            return Ok(None);
+        }
+        let count = self.id().ok().and_then(|count| u32::try_from(count).ok());
+        count.map(Some).ok_or_else(|| {
+            self.refused("is not a position", "write a whole number from 0 to 4294967295")
+        })
+    }
+
     pub(crate) fn time(self) -> Result<Time, Refusal> {
         let time = match self {
             Cell::Text(text) => plain_time(text).or_else(|| text.parse().ok()),

@@ -22,6 +22,7 @@ pub(crate) mod links {
     pub(crate) const PAGE: usize = 1;
     pub(crate) const APPEARS: usize = 2;
     pub(crate) const DISAPPEARS: usize = 3;
+    pub(crate) const POSITION: usize = 4;
 }
 
 /// The tables of events: `page` and `at` come first in all of them.

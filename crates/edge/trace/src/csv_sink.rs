@@ -76,6 +76,13 @@ impl Sink for CsvSink {
         }
     }
 
+    fn maybe_count(&mut self, count: Option<u32>) -> io::Result<()> {
+        match count {
+            Some(count) => self.id(u64::from(count)),
+            None => self.text(""),
+        }
+    }
+
     fn number(&mut self, number: f64) -> io::Result<()> {
         self.cell(|cell| print_number(cell, number))
     }

@@ -88,6 +88,9 @@ pub struct Link {
     pub appears: Time,
     /// …and no longer from this time on.
     pub disappears: Option<Time>,
+    /// Place among the links of the source when it appears, 0 at the top; `None` where the order of
+    /// links is unknown.
+    pub position: Option<u32>,
 }
 
 /// Clicks or views of a page at a time.

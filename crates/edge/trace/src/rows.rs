@@ -90,6 +90,10 @@ impl Rows {
         self.value(column, Cell::maybe_time)
     }
 
+    pub(crate) fn maybe_count(&self, column: usize) -> Result<Option<u32>, TraceError> {
+        self.value(column, Cell::maybe_count)
+    }
+
     pub(crate) fn amount(&self, column: usize) -> Result<f64, TraceError> {
         self.value(column, Cell::amount)
     }

@@ -15,6 +15,7 @@ pub(crate) trait Sink {
     fn text(&mut self, text: &str) -> io::Result<()>;
     fn time(&mut self, time: Time) -> io::Result<()>;
     fn maybe_time(&mut self, time: Option<Time>) -> io::Result<()>;
+    fn maybe_count(&mut self, count: Option<u32>) -> io::Result<()>;
     fn number(&mut self, number: f64) -> io::Result<()>;
     fn flag(&mut self, flag: bool) -> io::Result<()>;
     fn end_row(&mut self) -> io::Result<()>;
@@ -86,6 +87,7 @@ fn links(sink: &mut dyn Sink, trace: &Trace) -> io::Result<()> {
         sink.id(id(trace, link.page))?;
         sink.time(link.appears)?;
         sink.maybe_time(link.disappears)?;
+        sink.maybe_count(link.position)?;
         sink.end_row()?;
     }
     Ok(())

@@ -26,6 +26,7 @@ pub(crate) enum Kind {
     Text,
     Time,
     MaybeTime,
+    MaybeCount,
     Number,
     Flag,
 }
@@ -102,6 +103,7 @@ impl Table {
                         PAGE,
                         column("appears", Kind::Time),
                         column("disappears", Kind::MaybeTime),
+                        optional("position", Kind::MaybeCount),
                     ]
                 }
             }

@@ -4,8 +4,11 @@
 //! events alone; oracles, which may look at it, live here.
 //!
 //! Every table is sorted by page, so what belongs to one page is a slice found
-//! through an offset array.
+//! through an offset array. What happens at the same time is told in the order of page keys, and links
+//! without a position are shown in that order, so that neither ids nor the order of rows tell a policy
+//! anything.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -25,9 +28,12 @@ pub struct World {
     clicks: Offsets,
     /// For every click row, the clicks of its page from that row on.
     clicks_left: Vec<f64>,
-    /// Click and view rows in the order of time.
+    /// Click, view and signal rows in the order of time, then of keys.
     clicks_by_time: Vec<u32>,
     views_by_time: Vec<u32>,
+    signals_by_time: Vec<u32>,
+    /// Pages in the order of their keys.
+    by_hash: Vec<u32>,
     changes: Offsets,
     versions: Offsets,
     /// Pages born after the start, by birth.
@@ -64,15 +70,21 @@ impl World {
         let links = Offsets::new(pages, trace.links.iter().map(|l| l.source));
         let click_rows = trace.clicks.as_deref().unwrap_or_default();
         let clicks = Offsets::new(pages, click_rows.iter().map(|c| c.page));
-        let clicks_by_time = by_time(click_rows);
-        let views_by_time = by_time(trace.views.as_deref().unwrap_or_default());
+        let clicks_by_time =
+            by_time(click_rows.iter().map(|row| (row.at, keys[row.page as usize])));
+        let view_rows = trace.views.as_deref().unwrap_or_default();
+        let views_by_time = by_time(view_rows.iter().map(|row| (row.at, keys[row.page as usize])));
+        let hints = trace.signals.iter().flat_map(|signals| &signals.rows);
+        let signals_by_time = by_time(hints.map(|row| (row.at, keys[row.page as usize])));
         let changes = trace.changes.as_deref().unwrap_or_default();
         let changes = Offsets::new(pages, changes.iter().map(|c| c.page));
         let rows = trace.versions.as_ref().map_or(&[][..], |v| &v.rows);
         let versions = Offsets::new(pages, rows.iter().map(|v| v.page));
         let mut births: Vec<u32> =
             (0..pages as u32).filter(|&p| trace.pages[p as usize].born > Time::ZERO).collect();
-        births.sort_by_key(|&p| (trace.pages[p as usize].born, p));
+        births.sort_unstable_by_key(|&p| (trace.pages[p as usize].born, keys[p as usize]));
+        let mut by_hash: Vec<u32> = (0..pages as u32).collect();
+        by_hash.sort_unstable_by_key(|&page| keys[page as usize]);
         Ok(World {
             clicks_left: clicks_left(click_rows),
             keys,
@@ -81,6 +93,8 @@ impl World {
             clicks,
             clicks_by_time,
             views_by_time,
+            signals_by_time,
+            by_hash,
             changes,
             versions,
             births,
@@ -167,6 +181,26 @@ impl World {
         self.views_by_time[skip..].iter().map(|&row| &rows[row as usize])
     }
 
+    /// The hint after the first `skip`, by time: its page, when it came and its kind.
+    pub fn signal(&self, skip: usize) -> Option<(u32, Time, &str)> {
+        let row = *self.signals_by_time.get(skip)?;
+        let signals = self.trace.signals.as_ref()?;
+        let signal = signals.rows[row as usize];
+        Some((signal.page, signal.at, &signals.kinds[signal.kind as usize]))
+    }
+
+    /// Every page, in an order that tells nothing: that of the keys.
+    pub fn by_hash(&self) -> &[u32] {
+        &self.by_hash
+    }
+
+    /// Where a link stands on its source: by position, the latest first among equals. Links without a
+    /// position come last, in an order that tells nothing.
+    pub fn place(&self, link: &Link) -> impl Ord + use<> {
+        let declared = link.position.map(|position| (position, Reverse(link.appears)));
+        (declared.is_none(), declared, self.key(link.page))
+    }
+
     /// Whether the trace has changes or versions.
     pub fn has_changes(&self) -> bool {
         self.trace.changes.is_some() || self.trace.versions.is_some()
@@ -242,9 +276,11 @@ fn unique_keys(trace: &Trace, keys: &[PageKey]) -> Result<FxHashMap<PageKey, u32
     Ok(by_key)
 }
 
-fn by_time(rows: &[Count]) -> Vec<u32> {
+/// The numbers of rows in the order of time, then of keys.
+fn by_time(rows: impl Iterator<Item = (Time, PageKey)>) -> Vec<u32> {
+    let rows: Vec<(Time, PageKey)> = rows.collect();
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-    order.sort_by_key(|&row| (rows[row as usize].at, row));
+    order.sort_by_key(|&row| rows[row as usize]);
     order
 }
 

@@ -19,6 +19,7 @@ pub(super) fn read_links(file: &TableFile, resolve: &Resolve<'_>) -> Result<Vec<
             page: resolve.page(&rows, links::PAGE)?,
             appears: rows.time(links::APPEARS)?,
             disappears: rows.maybe_time(links::DISAPPEARS)?,
+            position: rows.maybe_count(links::POSITION)?,
         };
         rules::link(&link, resolve.pages).map_err(|problem| rows.refuse(problem))?;
         read.push(link);

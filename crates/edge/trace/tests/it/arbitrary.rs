@@ -69,19 +69,19 @@ fn links(pages: &[Page]) -> impl Strategy<Value = Vec<Link>> + use<> {
     let born: Vec<Time> = pages.iter().map(|page| page.born).collect();
     let number = 0..born.len() as u32;
     // One link per pair, some shown again after a while.
-    let row = (time(), any::<Option<u16>>(), any::<Option<u16>>());
+    let row = (time(), any::<Option<u16>>(), any::<Option<u16>>(), any::<Option<u32>>());
     btree_map((number.clone(), number), row, 0..12).prop_map(move |rows| {
         let mut links = Vec::new();
-        for ((source, page), (appears, shown, again)) in rows {
+        for ((source, page), (appears, shown, again, position)) in rows {
             let appears = appears.max(born[source as usize]).max(born[page as usize]);
             let limit = |time: Time| time.min(Time::from_micros(LATEST));
             let after = |from: Time, span: u16| limit(from + Span::from_micros(span.into()));
             let disappears = shown.map(|span| after(appears, span));
-            links.push(Link { source, page, appears, disappears });
+            links.push(Link { source, page, appears, disappears, position });
             let (Some(gone), Some(wait)) = (disappears, again) else { continue };
             let back = after(gone, wait);
             if back > appears {
-                links.push(Link { source, page, appears: back, disappears: None });
+                links.push(Link { source, page, appears: back, disappears: None, position });
             }
         }
         links

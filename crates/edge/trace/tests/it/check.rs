@@ -137,7 +137,13 @@ fn arranging_an_invalid_trace_does_not_panic() {
     let nowhere = Version { page: 9, at: Time::ZERO, start: u64::MAX, added: 9, removed: 9 };
     versions.rows.insert(0, nowhere);
     trace.signals.as_mut().unwrap().rows.push(Signal { page: 9, at: Time::ZERO, kind: 77 });
-    trace.links.push(Link { source: 9, page: 9, appears: Time::ZERO, disappears: None });
+    trace.links.push(Link {
+        source: 9,
+        page: 9,
+        appears: Time::ZERO,
+        disappears: None,
+        position: None,
+    });
     trace.arrange();
     assert!(trace.check().is_err());
 }

@@ -31,7 +31,7 @@ pub(crate) const TINY: [(&str, &str); 9] = [
          1000000,http://a.test/z,a.test,20.000001,,0,0.001,0\n",
     ),
     ("hosts.csv", "host,max_rate\na.test,0.5\n"),
-    ("links.csv", "source,page,appears,disappears\n3,7,10,50\n3,1000000,25,\n"),
+    ("links.csv", "source,page,appears,disappears,position\n3,7,10,50,4\n3,1000000,25,,\n"),
     ("clicks.csv", "page,at,count\n7,30,2\n7,40.5,1\n1000000,200,0.25\n"),
     ("views.csv", "page,at,count\n7,30,20\n"),
     ("changes.csv", "page,at\n3,10\n3,25\n"),

@@ -24,9 +24,10 @@ fn every_value_is_where_it_belongs() {
     assert!(trace.pages[0].is_source && trace.pages[0].is_seed && !page.is_seed);
     assert_eq!(trace.hosts[0].max_rate, Rate::per_second(0.5));
     assert_eq!((&*trace.hosts[1].name, trace.hosts[1].max_rate), ("b.test", None));
-    let first =
-        Link { source: 0, page: 1, appears: seconds(10.0), disappears: Some(seconds(50.0)) };
+    let (appears, disappears) = (seconds(10.0), Some(seconds(50.0)));
+    let first = Link { source: 0, page: 1, appears, disappears, position: Some(4) };
     assert_eq!(trace.links[0], first);
+    assert_eq!(trace.links[1].position, None);
     assert_eq!(
         trace.clicks.as_ref().unwrap()[2],
         Count { page: 2, at: seconds(200.0), count: 0.25 }

@@ -44,7 +44,7 @@ pub(super) struct Crawl<'w> {
 #[derive(Clone, Debug, Default)]
 struct Shown {
     appeared: u32,
-    /// Rows of the trace's link table.
+    /// Rows of the trace's link table, from the top of the page.
     rows: Vec<u32>,
 }
 
@@ -82,9 +82,10 @@ impl<'w> Crawl<'w> {
     /// Tells the frontier what is known and held at time 0.
     pub(super) fn begin(&mut self, frontier: &mut Frontier<'_>) {
         let is_warm = self.settings.start == Start::Warm;
-        let pages = &self.world.trace().pages;
-        for (page, row) in pages.iter().enumerate() {
-            let page = page as u32;
+        let world = self.world;
+        let pages = &world.trace().pages;
+        for &page in world.by_hash() {
+            let row = &pages[page as usize];
             let is_there = row.born == Time::ZERO;
             if is_there && (is_warm || row.is_seed || self.settings.reveal) {
                 self.discover(frontier, page, Time::ZERO, None, is_warm);
@@ -95,8 +96,8 @@ impl<'w> Crawl<'w> {
             }
         }
         if is_warm {
-            let there = |page: &u32| pages[*page as usize].born == Time::ZERO;
-            for page in (0..pages.len() as u32).filter(there) {
+            let there = |page: &&u32| pages[**page as usize].born == Time::ZERO;
+            for &page in world.by_hash().iter().filter(there) {
                 let seen = self.observe(frontier, page, Time::ZERO);
                 frontier.learn(&Event::Held(seen));
                 self.meter.copy(page, Time::ZERO);
@@ -217,19 +218,16 @@ impl<'w> Crawl<'w> {
     }
 
     fn next_signal(&self) -> Time {
-        let signals = self.world.trace().signals.as_ref();
-        signals.and_then(|s| s.rows.get(self.signals)).map_or(Time::NEVER, |row| row.at)
+        self.world.signal(self.signals).map_or(Time::NEVER, |(_, at, _)| at)
     }
 
     /// Passes on a hint, if it is about a page that the frontier knows.
     fn hint(&mut self, frontier: &mut Frontier<'_>) {
-        let Some(signals) = self.world.trace().signals.as_ref() else { return };
-        let row = signals.rows[self.signals];
+        let Some((page, at, kind)) = self.world.signal(self.signals) else { return };
         self.signals += 1;
-        let id = self.page_ids[row.page as usize];
+        let id = self.page_ids[page as usize];
         if id != UNKNOWN {
-            let kind = &signals.kinds[row.kind as usize];
-            frontier.learn(&Event::Hinted(Signal { page: PageId(id), at: row.at, kind }));
+            frontier.learn(&Event::Hinted(Signal { page: PageId(id), at, kind }));
         }
     }
 
@@ -401,6 +399,9 @@ impl<'w> Crawl<'w> {
                 shown.rows.push(row as u32);
                 moved = true;
             }
+        }
+        if moved {
+            shown.rows.sort_by_cached_key(|&row| self.world.place(&table[row as usize]));
         }
         moved
     }

@@ -72,7 +72,13 @@ fn import(args: &ImportArgs) -> Result<Imported, ImportError> {
     file.split(['.', '_']).next().unwrap_or(NAME).clone_into(&mut draft.trace.name);
     draft.trace.duration = args.length.unwrap_or(DURATION);
     graph.pages.into_trace(&mut draft.trace);
-    let link = |(source, page)| Link { source, page, appears: Time::ZERO, disappears: None };
+    let link = |(source, page)| Link {
+        source,
+        page,
+        appears: Time::ZERO,
+        disappears: None,
+        position: None,
+    };
     draft.trace.links = graph.links.into_iter().map(link).collect();
     draft.finish()
 }

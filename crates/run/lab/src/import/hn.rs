@@ -14,6 +14,7 @@
 //! - **Clicks** are points: those gained between two observations are placed at the later one. Points
 //!   at the first observation came before and are dropped; lost points count as 0. Points are votes of
 //!   readers who liked the page, so they approximate clicks up to an unknown factor.
+//! - **Positions** are ranks, less one, at the first observation of a stay.
 //! - **Changes** are changes of the front page: an observation whose pages or order differ from the
 //!   previous one.
 
@@ -126,9 +127,9 @@ impl Items {
 /// The front page over time.
 struct Board {
     shown: Shown,
-    /// Entries of the current and the previous observation.
-    listing: Vec<u32>,
-    before: Vec<u32>,
+    /// Entries of the current and the previous observation, with their positions.
+    listing: Vec<(u32, u32)>,
+    before: Vec<(u32, u32)>,
     at: Option<Moment>,
     first_seen: Vec<Option<Moment>>,
     stays: Vec<Stay>,
@@ -163,9 +164,10 @@ impl Board {
     }
 
     fn read(&mut self, file: &Path, items: &Items, window: Window) -> Result<(), ImportError> {
-        let mut rows = Rows::open(file, Style::Tabs, ["ts", "item_id", "points"])?;
+        let mut rows = Rows::open(file, Style::Tabs, ["ts", "item_id", "points", "rank"])?;
         while rows.advance()? {
             let (at, item, points) = (rows.seconds(0)?, rows.number(1)?, rows.number(2)?);
+            let rank: u32 = rows.number(3)?;
             if self.at != Some(at) {
                 self.complete(window);
                 self.at = Some(at);
@@ -173,7 +175,10 @@ impl Board {
             self.read += 1;
             let group = items.group_of.get(&item);
             match group.ok_or_else(|| rows.refuse(1, "is not an id of items.tsv"))? {
-                Some(group) => self.see(*group, at, item, points, window),
+                Some(group) => {
+                    self.listing.push((*group, rank.saturating_sub(1)));
+                    self.see(*group, at, item, points, window);
+                }
                 None => self.refused += 1,
             }
         }
@@ -184,7 +189,6 @@ impl Board {
     }
 
     fn see(&mut self, group: u32, at: Moment, item: u64, points: u64, window: Window) {
-        self.listing.push(group);
         let Some(before) = self.points.insert(item, points) else {
             self.early_points += points;
             return;
@@ -200,14 +204,19 @@ impl Board {
     fn complete(&mut self, window: Window) {
         let Some(at) = self.at else { return };
         self.observations += 1;
-        let changed = self.listing != self.before;
+        let order =
+            |listing: &[(u32, u32)]| listing.iter().map(|entry| entry.0).collect::<Vec<_>>();
+        let changed = order(&self.listing) != order(&self.before);
         if changed && self.observations > 1 {
             self.changes.push(at);
         }
-        self.listing.iter().filter(|&&page| page != FRONT).for_each(|&page| self.shown.list(page));
-        self.before.iter().filter(|&&page| page != FRONT).for_each(|&page| {
+        let pages = |&&(page, _): &&(u32, u32)| page != FRONT;
+        for &(page, position) in self.listing.iter().filter(pages) {
+            self.shown.list(page, Some(position));
+        }
+        for &(page, _) in self.before.iter().filter(pages) {
             self.shown.delist(page);
-        });
+        }
         let (first_seen, stays) = (&mut self.first_seen, &mut self.stays);
         let begun = |page: u32| {
             first_seen[page as usize].get_or_insert(at);
@@ -249,6 +258,7 @@ impl Board {
             page: numbers[stay.page as usize],
             appears: window.at(stay.since),
             disappears: stay.until.filter(|&until| until < window.end).map(|at| window.at(at)),
+            position: stay.position,
         }));
         let seen = self.changes.into_iter().filter(|&at| window.sees(at));
         let change = |at| Change { page: 0, at: window.at(at) };
@@ -279,7 +289,15 @@ mod tests {
     fn files(observations: &str) -> Files {
         let items = "item_id|url\n5|https://a.example/x#top\n6|item?id=6\n7|https://a.example/x\n\
                      8|mailto:x@y.example\n9|https://b.example/\n";
-        let observations = format!("ts|item_id|points\n{observations}");
+        // Ranks count up within an observation.
+        let (mut rows, mut at, mut rank) = (String::new(), "", 0);
+        for row in observations.lines() {
+            let ts = row.split('|').next().unwrap_or_default();
+            rank = if ts == at { rank + 1 } else { 1 };
+            at = ts;
+            rows.extend([row, "|", &rank.to_string(), "\n"]);
+        }
+        let observations = format!("ts|item_id|points|rank\n{rows}");
         Files::tabs(&[("items.tsv", items), ("observations.tsv", &observations)])
     }
 
@@ -303,6 +321,8 @@ mod tests {
         let gone = |l: &Link| l.disappears.map(tidewatch_core::Time::seconds);
         let links: Vec<_> =
             trace.links.iter().map(|l| (l.page, l.appears.seconds(), gone(l))).collect();
+        let places: Vec<_> = trace.links.iter().map(|link| link.position).collect();
+        assert_eq!(places, [Some(0), Some(1), Some(0), Some(0)]);
         // Items 5 and 7 are one page: it stays although 5 leaves.
         assert_eq!(
             links,

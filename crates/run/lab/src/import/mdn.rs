@@ -184,7 +184,7 @@ impl Site {
         for &(source, page) in &links {
             trace.pages[page as usize].is_seed &= source == page;
             let appears = trace.pages[source as usize].born.max(trace.pages[page as usize].born);
-            trace.links.push(Link { source, page, appears, disappears: None });
+            trace.links.push(Link { source, page, appears, disappears: None, position: None });
         }
         Ok(())
     }

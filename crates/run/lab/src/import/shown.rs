@@ -18,12 +18,16 @@ pub(super) struct Stay {
     pub(super) since: Moment,
     /// Time of the first listing without it; `None` if the data end before.
     pub(super) until: Option<Moment>,
+    /// Its position among the links when the stay began, where the data tell.
+    pub(super) position: Option<u32>,
 }
 
 #[derive(Default)]
 struct Standing {
     entries: u32,
     since: Option<Moment>,
+    /// The position nearest to the top before the stay began.
+    position: Option<u32>,
 }
 
 /// The current listing of a source. Memory is proportional to the listing.
@@ -34,9 +38,13 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Adds an entry.
-    pub(super) fn list(&mut self, page: u32) {
-        self.standing.entry(page).or_default().entries += 1;
+    /// Adds an entry, with its position among the links where the data tell.
+    pub(super) fn list(&mut self, page: u32, position: Option<u32>) {
+        let standing = self.standing.entry(page).or_default();
+        standing.entries += 1;
+        if standing.since.is_none() {
+            standing.position = standing.position.into_iter().chain(position).min();
+        }
         self.touched.push(page);
     }
 
@@ -67,10 +75,11 @@ impl Shown {
                     begun(page);
                 }
                 (false, since) => {
+                    let position = standing.position;
                     self.standing.remove(&page);
                     let Some(since) = since else { continue };
                     changed = true;
-                    ended(Stay { page, since, until: Some(at) });
+                    ended(Stay { page, since, until: Some(at), position });
                 }
                 (true, Some(_)) => {}
             }
@@ -81,7 +90,8 @@ impl Shown {
     /// The end of the data: returns the open stays.
     pub(super) fn finish(self) -> impl Iterator<Item = Stay> {
         let stay = |(page, standing): (u32, Standing)| {
-            standing.since.map(|since| Stay { page, since, until: None })
+            let position = standing.position;
+            standing.since.map(|since| Stay { page, since, until: None, position })
         };
         self.standing.into_iter().filter_map(stay)
     }
@@ -104,10 +114,12 @@ mod tests {
     #[test]
     fn stays_run_from_listing_to_listing() {
         let mut shown = Shown::default();
-        shown.list(7);
+        shown.list(7, Some(5));
+        shown.list(7, Some(3));
         assert_eq!(settle(&mut shown, 10), (true, vec![7], vec![]));
-        assert!(shown.delist(7));
-        let stay = Stay { page: 7, since: at(10), until: Some(at(20)) };
+        shown.list(7, Some(0));
+        (0..3).for_each(|_| assert!(shown.delist(7)));
+        let stay = Stay { page: 7, since: at(10), until: Some(at(20)), position: Some(3) };
         assert_eq!(settle(&mut shown, 20), (true, vec![], vec![stay]));
         assert!(!shown.delist(7));
         assert_eq!(shown.finish().count(), 0);
@@ -116,31 +128,31 @@ mod tests {
     #[test]
     fn broken_listings_do_not_end_stays() {
         let mut shown = Shown::default();
-        shown.list(7);
-        shown.list(8);
+        shown.list(7, None);
+        shown.list(8, None);
         settle(&mut shown, 10);
         shown.delist(7);
         shown.delist(8);
-        shown.list(7);
-        let stay = Stay { page: 8, since: at(10), until: Some(at(30)) };
+        shown.list(7, None);
+        let stay = Stay { page: 8, since: at(10), until: Some(at(30)), position: None };
         assert_eq!(settle(&mut shown, 30), (true, vec![], vec![stay]));
         let left: Vec<Stay> = shown.finish().collect();
-        assert_eq!(left, [Stay { page: 7, since: at(10), until: None }]);
+        assert_eq!(left, [Stay { page: 7, since: at(10), until: None, position: None }]);
     }
 
     #[test]
     fn two_entries_of_a_page_are_one_stay() {
         let mut shown = Shown::default();
-        shown.list(7);
+        shown.list(7, None);
         settle(&mut shown, 10);
-        shown.list(7);
+        shown.list(7, None);
         assert_eq!(settle(&mut shown, 20), (false, vec![], vec![]));
         shown.delist(7);
         assert_eq!(settle(&mut shown, 30), (false, vec![], vec![]));
         shown.delist(7);
         assert!(settle(&mut shown, 40).0);
         // Listed and gone before any listing was complete: never seen.
-        shown.list(9);
+        shown.list(9, None);
         shown.delist(9);
         assert_eq!(settle(&mut shown, 50), (false, vec![], vec![]));
     }

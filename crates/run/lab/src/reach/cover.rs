@@ -103,6 +103,7 @@ mod tests {
             page: SOURCES + page,
             appears: Time::from_micros(9),
             disappears: None,
+            position: None,
         };
         let mut trace = Trace {
             name: "t".into(),

@@ -120,7 +120,10 @@ fn a_page_is_new_only_if_a_source_revealed_it() {
     let mut trace = newsroom();
     let appears = at(15.0);
     trace.pages[1] = page(1, 0.0);
-    trace.links = vec![trace.links[1], Link { source: 1, page: 2, appears, disappears: None }];
+    trace.links = vec![
+        trace.links[1],
+        Link { source: 1, page: 2, appears, disappears: None, position: None },
+    ];
     let (measures, told) = play(trace, &[(20.0, 1), (21.0, 2)], &settings()).unwrap();
     assert!(told.iter().any(|line| line.starts_with("21 frontier 2")), "{told:?}");
     assert_eq!(measures.fetches, [1, 0, 0, 1]);

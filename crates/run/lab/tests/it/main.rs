@@ -6,5 +6,6 @@ mod echo;
 mod engine;
 mod import;
 mod longevity;
+mod order;
 mod refresh;
 mod worlds;

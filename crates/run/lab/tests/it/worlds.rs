@@ -40,6 +40,7 @@ pub(crate) fn newsroom() -> Trace {
         page,
         appears: at(appears),
         disappears: disappears.map(at),
+        position: None,
     };
     let click = |page, seconds, count| Count { page, at: at(seconds), count };
     Trace {

@@ -24,7 +24,8 @@ pub(super) fn build(export: &Export) -> Result<Trace, ServiceError> {
     for part in &export.parts {
         web.play(part)?;
         for (source, page) in export.foreign_links(part)? {
-            web.link(source.0, page.0, Time::ZERO, None);
+            // Partitions do not tell each other where on the page a link is.
+            web.link(source.0, page.0, (Time::ZERO, None), None);
         }
     }
     Ok(web.finish())
@@ -34,8 +35,8 @@ pub(super) fn build(export: &Export) -> Result<Trace, ServiceError> {
 struct Seen {
     trace: Trace,
     hosts: FxHashMap<String, u32>,
-    /// Links shown now, by source: the page they lead to and since when.
-    shown: FxHashMap<u32, FxHashMap<u32, Time>>,
+    /// Links shown now, by source: the page they lead to, since when, and their position then.
+    shown: FxHashMap<u32, FxHashMap<u32, (Time, Option<u32>)>>,
     end: Time,
 }
 
@@ -117,31 +118,41 @@ impl Seen {
                 }
                 let shown = self.shown.entry(page.0).or_default();
                 let links = links.iter().map(|link| part.number(link.page).0);
-                let now: FxHashMap<u32, Time> =
-                    links.map(|to| (to, shown.get(&to).copied().unwrap_or(at))).collect();
+                let mut now = FxHashMap::default();
+                for (position, to) in (0..).zip(links) {
+                    let since = shown.get(&to).copied().unwrap_or((at, Some(position)));
+                    now.entry(to).or_insert(since);
+                }
                 let before = std::mem::replace(shown, now);
                 let now = &self.shown[&page.0];
                 let ended = before.iter().filter(|(to, _)| !now.contains_key(to));
-                let ended = ended.map(|(&to, &appears)| (to, appears)).collect::<Vec<_>>();
-                for (to, appears) in ended {
-                    self.link(page.0, to, appears, Some(at));
+                let ended = ended.map(|(&to, &since)| (to, since)).collect::<Vec<_>>();
+                for (to, since) in ended {
+                    self.link(page.0, to, since, Some(at));
                 }
             }
         }
     }
 
-    fn link(&mut self, source: u32, page: u32, appears: Time, disappears: Option<Time>) {
+    fn link(
+        &mut self,
+        source: u32,
+        page: u32,
+        since: (Time, Option<u32>),
+        disappears: Option<Time>,
+    ) {
+        let (appears, position) = since;
         // A link appears no earlier than its target is born; one of no duration is left out.
         let appears = appears.max(self.trace.pages[page as usize].born);
         if disappears.is_none_or(|end| end > appears) {
-            self.trace.links.push(Link { source, page, appears, disappears });
+            self.trace.links.push(Link { source, page, appears, disappears, position });
         }
     }
 
     fn finish(mut self) -> Trace {
         for (source, links) in std::mem::take(&mut self.shown) {
-            for (page, appears) in links {
-                self.link(source, page, appears, None);
+            for (page, since) in links {
+                self.link(source, page, since, None);
             }
         }
         self.trace.name = "crawl".into();

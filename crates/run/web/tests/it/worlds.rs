@@ -34,6 +34,7 @@ pub(crate) fn two_hosts() -> Trace {
         page,
         appears: at(appears),
         disappears: disappears.map(at),
+        position: None,
     };
     let mut versions = Versions::default();
     versions.push(3, at(0), &[1, 2], &[]);
@@ -69,7 +70,8 @@ pub(crate) fn many(hosts: u32, pages: u32) -> Trace {
         for i in 0..pages {
             let id = trace.pages.len() as u32;
             trace.pages.push(page(u64::from(id), number, &format!("https://{name}/p/{i}")));
-            let link = Link { source: front, page: id, appears: at(0), disappears: None };
+            let link =
+                Link { source: front, page: id, appears: at(0), disappears: None, position: None };
             trace.links.push(link);
         }
         trace.hosts.push(host(&name));

@@ -196,6 +196,8 @@ fn scroll_list(list: &[Entry]) -> Vec<Link> {
             page: entry.page,
             appears: instant(from),
             disappears: leaves.map(instant),
+            // The newest link is at the top.
+            position: Some(0),
         })
     };
     let mut links: Vec<Link> = list.iter().enumerate().filter_map(shown).collect();

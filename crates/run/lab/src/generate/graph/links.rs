@@ -155,7 +155,7 @@ impl Growth<'_> {
 
     fn add(&mut self, source: u32, page: u32) {
         let appears = instant(self.who.born[source as usize].max(self.who.born[page as usize]));
-        self.links.push(Link { source, page, appears, disappears: None });
+        self.links.push(Link { source, page, appears, disappears: None, position: None });
         let index = page as usize;
         let (host, topic) = (self.who.host[index] as usize, usize::from(self.who.topic[index]));
         for pools in [&mut self.hosts[host], &mut self.topics[topic]] {

@@ -2,7 +2,7 @@
 //!
 //! Reads a directory of `pages.tsv` (page_id, url: the sources),
 //! `snapshots.tsv` (ts, page_id, status, n_links, n_retitled, order_changed: one row per visit),
-//! `events.tsv` (ts, page_id, op `+`, `-` or `~`, article_id: differences between listings) and `articles.tsv` (article_id, url).
+//! `events.tsv` (ts, page_id, op `+`, `-` or `~`, article_id, pos: differences between listings) and `articles.tsv` (article_id, url).
 //!
 //! Rules, beyond those common to all importers:
 //!
@@ -159,6 +159,7 @@ fn fill(
         page: numbers[stay.page as usize],
         appears: window.at(stay.since),
         disappears: stay.until.filter(|&until| until < window.end).map(|until| window.at(until)),
+        position: stay.position,
     }));
     let moved = snapshots.rearranged.iter().chain(&replay.changes);
     let seen = moved.filter(|(_, at)| window.sees(*at));

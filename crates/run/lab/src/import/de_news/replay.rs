@@ -55,7 +55,7 @@ pub(super) fn read(
     };
     let mut all: Vec<Progress> = Vec::new();
     all.resize_with(snapshots.sources(), Progress::default);
-    let mut rows = Rows::open(file, Style::Tabs, ["ts", "page_id", "op", "article_id"])?;
+    let mut rows = Rows::open(file, Style::Tabs, ["ts", "page_id", "op", "article_id", "pos"])?;
     while rows.advance()? {
         replay.read += 1;
         replay.event(&rows, snapshots, articles, &mut all, window)?;
@@ -70,7 +70,7 @@ pub(super) fn read(
 impl Replay {
     fn event(
         &mut self,
-        rows: &Rows<4>,
+        rows: &Rows<5>,
         snapshots: &Snapshots,
         articles: &Articles,
         all: &mut [Progress],
@@ -91,7 +91,7 @@ impl Replay {
             Known::Unknown => return Err(rows.refuse(3, "is not an id of articles.tsv")),
         };
         match rows.text(2)? {
-            "+" => progress.shown.list(group),
+            "+" => progress.shown.list(group, Some(rows.number(4)?)),
             "-" if progress.shown.delist(group) => {}
             "-" => return Err(rows.refuse(3, "is removed from a page that did not list it")),
             "~" => self.retitled += 1,
@@ -103,7 +103,7 @@ impl Replay {
     /// Completes the previous visit at the first event of a new one.
     fn turn_to(
         &mut self,
-        rows: &Rows<4>,
+        rows: &Rows<5>,
         at: Moment,
         source: u32,
         progress: &mut Progress,

@@ -12,10 +12,10 @@ const ARTICLES: &str = "article_id|url\n0|https://n.example/x\n1|https://n.examp
 const SNAPSHOTS: &str = "ts|page_id|status|n_links|n_retitled|order_changed\n\
     1000|0|200|2|0|1\n2000|0|200|3|0|0\n3000|0|200|0|0|0\n4000|0|503|1|0|0\n5000|0|200|3|0|1\n6000|0|200|3|1|0\n\
     1010|2|200|1|0|1\n6010|2|200|1|0|0\n900|3|200|0|0|0\n";
-const EVENTS: &str = "ts|page_id|op|article_id\n\
-    1000|0|+|0\n1000|0|+|3\n2000|0|+|4\n2000|0|-|0\n2000|0|+|1\n\
-    3000|0|-|1\n3000|0|-|4\n4000|0|+|5\n5000|0|+|1\n5000|0|+|2\n5000|0|~|5\n\
-    1010|2|+|5\n6010|2|-|5\n6010|2|+|4\n";
+const EVENTS: &str = "ts|page_id|op|article_id|pos\n\
+    1000|0|+|0|0\n1000|0|+|3|1\n2000|0|+|4|0\n2000|0|-|0|-1\n2000|0|+|1|2\n\
+    3000|0|-|1|-1\n3000|0|-|4|-1\n4000|0|+|5|0\n5000|0|+|1|3\n5000|0|+|2|7\n5000|0|~|5|0\n\
+    1010|2|+|5|4\n6010|2|-|5|-1\n6010|2|+|4|6\n";
 
 fn files(events: &str) -> Files {
     let tables = [
@@ -113,7 +113,8 @@ fn a_window_starts_with_the_current_links() {
 fn long_outages_are_absences() {
     let snapshots = "ts|page_id|status|n_links|n_retitled|order_changed\n\
         0|0|200|1|0|0\n1000|0|404|0|0|0\n50000|0|404|0|0|0\n90000|0|200|1|0|0\n91000|0|404|0|0|0\n";
-    let events = "ts|page_id|op|article_id\n0|0|+|0\n1000|0|-|0\n90000|0|+|0\n91000|0|-|0\n";
+    let events =
+        "ts|page_id|op|article_id|pos\n0|0|+|0|0\n1000|0|-|0|-1\n90000|0|+|0|1\n91000|0|-|0|-1\n";
     let files = files(events);
     std::fs::write(files.file("snapshots.tsv"), snapshots.replace('|', "\t")).unwrap();
     let trace = run(NAME, &files.args()).unwrap().trace;
@@ -124,7 +125,7 @@ fn long_outages_are_absences() {
 #[test]
 fn errors_name_row_and_column() {
     let wrong = |events: &str| {
-        let events = format!("ts|page_id|op|article_id\n{events}");
+        let events = format!("ts|page_id|op|article_id|pos\n{}", events.replace('\n', "|0\n"));
         run(NAME, &files(&events).args()).unwrap_err().to_string()
     };
     let text = wrong("1000|0|+|0\n1000|0|+|77\n");
