@@ -16,6 +16,7 @@
 //! | `[OP08]` | C. Olston, S. Pandey, *Recrawl scheduling based on information longevity*, WWW 2008 |
 //! | `[AHLPS18]` | Y. Azar and others, *Tractable near-optimal policies for crawling*, PNAS 2018 |
 //! | `[K19]`, `[K19p]` | A. Kolobov and others, *Staying up to date with online content changes using reinforcement learning for scheduling*, NeurIPS 2019 |
+//! | `[KBZ20]` | A. Kolobov, S. Bubeck, J. Zimmert, *Online learning for active cache synchronization*, ICML 2020 |
 //! | `[APT20]` | K. Avrachenkov, K. Patil, G. Thoppe, *Change rate estimation and optimal freshness in web page crawling*, 2020 |
 //! | `[WHM85]` | M. West, P. J. Harrison, H. Migon, *Dynamic generalized linear models and Bayesian forecasting*, JASA 1985 |
 

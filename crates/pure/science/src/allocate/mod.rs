@@ -23,8 +23,10 @@
 pub mod crawls;
 mod error;
 mod hosts;
+mod informed;
 mod kernel;
 mod market;
+mod mirror;
 mod objective;
 mod pages;
 mod search;
@@ -33,6 +35,8 @@ mod tests;
 pub mod two_pages;
 
 pub use error::AllocateError;
+pub use informed::{Informed, by_weight, informed};
+pub use mirror::mirror_step;
 pub use objective::Objective;
 pub use pages::{MAGNITUDES, Pages};
 
