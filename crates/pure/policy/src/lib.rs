@@ -15,6 +15,7 @@ pub mod explanation;
 pub mod frontier;
 pub mod longevity;
 pub mod order;
+pub mod peers;
 pub mod price;
 pub mod refresh;
 pub mod registry;

@@ -8,6 +8,7 @@ use crate::frontier::{
 };
 use crate::longevity::{self, Longevity, Method, Threshold};
 use crate::order::{Adaptive, AdaptiveRule, BreadthFirst, Proportional, Random, Uniform};
+use crate::peers::{CommonCrawl, Index, Lambda, Marginalia, MirrorSync, Tiers};
 use crate::price::{self, Price};
 use crate::refresh::{self, Refresher, Weighing};
 use tidewatch_science::allocate::Objective;
@@ -96,6 +97,19 @@ pub const POLICIES: &[Entry] = &[
         "StormCrawler's interval rule: half-way to an hour after a change, ×1.5 without",
         |_| Box::new(Adaptive::new(AdaptiveRule::STORM)),
     ),
+    entry(
+        "common-crawl",
+        "Common Crawl's generator: highest score among pages due, which rises while they wait",
+        |_| Box::new(CommonCrawl::default()),
+    ),
+    entry(
+        "marginalia",
+        "Marginalia's recrawl: host after host, skipping pages with the unchanged share",
+        |setup| Box::new(Marginalia::new(setup.seed)),
+    ),
+    entry("tiers", "price monitors: hourly, six-hourly or daily by the last change", |_| {
+        Box::new(Tiers::default())
+    }),
     entry("cgm", "best expected freshness for the change rates estimated so far", |_| {
         refresher(Objective::Freshness, Weighing::Given)
     }),
@@ -110,6 +124,27 @@ pub const POLICIES: &[Entry] = &[
     entry("harmonic", "least harmonic staleness: no page is given up", |_| {
         refresher(Objective::Harmonic, Weighing::Given)
     }),
+    entry(
+        "lambda-crawl",
+        "LambdaCrawl: least harmonic staleness, at random times and announced changes",
+        |setup| Box::new(Lambda::harmonic(setup.seed)),
+    ),
+    entry(
+        "lambda-crawl-binary",
+        "LambdaCrawl for binary staleness: may give up pages that change fast",
+        |setup| Box::new(Lambda::binary(setup.seed)),
+    ),
+    entry("whittle", "Whittle index of copies and sources, new pages at once", |_| {
+        Box::new(Index::whittle())
+    }),
+    entry("noisy-index", "whittle with noisy hints of change counted as age", |_| {
+        Box::new(Index::signalled())
+    }),
+    entry(
+        "sync-bandits",
+        "mirror descent on fetch rates, learnt from extra visits without a model of change",
+        |setup| Box::new(MirrorSync::new(setup.seed)),
+    ),
     entry("price", "one price for every fetch: whatever brings the most clicks next", price),
     entry("frontier-random", "pages never fetched, in random order", |setup| {
         Box::new(Ranked::new(Shuffled(setup.seed), setup.seed))
