@@ -237,6 +237,6 @@ mod tests {
         assert!(wrong("3|1216|1\n").contains("'1216' is not a bin in which"));
         assert!(wrong("2|9223372036854775807|1\n").contains("column 'bin_20min_epoch'"));
         assert!(wrong("2|1216|-1\n").contains("'-1' is not a whole number"));
-        assert!(wrong("2|1216\n").contains("line 2: the row has 2 fields and the header 3"));
+        assert!(wrong("2|1216\n").contains("line 2: the row has 2 fields where 3 are expected"));
     }
 }

@@ -13,6 +13,7 @@
 //! whose start is the origin. Events before the start move to the start; events after the end are
 //! dropped, except clicks. A change seen by an observation happens at that observation.
 
+mod bing;
 mod clock;
 mod cover;
 mod de_news;
@@ -220,6 +221,7 @@ pub const FORMATS: &[Importer] = &[
     ota::IMPORTER,
     mdn::IMPORTER,
     graph::IMPORTER,
+    bing::IMPORTER,
     visits::IMPORTER,
 ];
 

@@ -60,6 +60,18 @@ impl<const N: usize> Rows<N> {
         Ok(rows)
     }
 
+    /// Opens a file without a header that has just these columns, in this order.
+    pub(super) fn headless(
+        path: &Path,
+        style: Style,
+        names: [&'static str; N],
+    ) -> Result<Self, ImportError> {
+        let mut rows = Self::unread(path, style, names)?;
+        rows.width = N;
+        rows.positions = std::array::from_fn(|position| position);
+        Ok(rows)
+    }
+
     fn unread(path: &Path, style: Style, names: [&'static str; N]) -> Result<Self, ImportError> {
         let delimiter = match style {
             Style::Tabs => b'\t',
@@ -93,7 +105,7 @@ impl<const N: usize> Rows<N> {
             && self.record.get(self.width) == Some(b"");
         if more && fields != self.width && !trailing {
             let width = self.width;
-            let problem = format!("the row has {fields} fields and the header {width}");
+            let problem = format!("the row has {fields} fields where {width} are expected");
             return Err(ImportError::Invalid { place: self.place(None), problem });
         }
         Ok(more)
