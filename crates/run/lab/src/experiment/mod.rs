@@ -10,6 +10,7 @@ mod frontier;
 mod longevity;
 mod mixed;
 mod orders;
+mod peers;
 mod price_losses;
 mod reach;
 mod reader_changes;
@@ -179,6 +180,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "price-losses",
         about: "worlds on which one price was seen to lose to simpler rules (--data: folder mdn_site)",
         run: price_losses::run,
+    },
+    Experiment {
+        name: "peers",
+        about: "price, other crawlers' rules and newer policies on worlds of every kind (--data: folder of the data sets)",
+        run: peers::run,
     },
     Experiment {
         name: "reach",
