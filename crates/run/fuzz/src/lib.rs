@@ -5,9 +5,16 @@
 //! failure is a number. There is no instrumentation and no nightly compiler; the corpus and each
 //! target's dictionary take the place of coverage. The tests run each target for seconds, the
 //! example `fuzz` for as long as you like.
+//!
+//! Two targets read no bytes: they make up a world or a stream of events from the input as a seed and
+//! try every policy on it.
 
 mod mutate;
+#[allow(clippy::unwrap_used, reason = "shared with the tests of the policies")]
+#[path = "../../../pure/policy/tests/it/streams.rs"]
+mod streams;
 mod targets;
+mod worlds;
 
 pub use self::{
     mutate::Mutator,

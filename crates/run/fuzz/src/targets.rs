@@ -14,6 +14,8 @@ use tidewatch_parse::{
 };
 use tidewatch_robots::Robots;
 
+use crate::worlds;
+
 /// A format that strangers write.
 #[derive(Debug)]
 pub struct Target {
@@ -25,6 +27,8 @@ pub struct Target {
     pub corpus: &'static [&'static [u8]],
     /// The dictionary: words with a meaning in the format.
     pub words: &'static [&'static str],
+    /// Inputs that two seconds must suffice for, unoptimised and on a busy machine.
+    pub least_runs: u64,
 }
 
 macro_rules! corpus {
@@ -32,12 +36,15 @@ macro_rules! corpus {
 }
 
 /// All targets.
-pub static TARGETS: [Target; 7] = [
+pub static TARGETS: [Target; 9] = [
+    Target { name: "world", run: worlds::world, corpus: &[], words: &[], least_runs: 1 },
+    Target { name: "stream", run: worlds::stream, corpus: &[], words: &[], least_runs: 1 },
     Target {
         name: "robots",
         run: robots,
         corpus: corpus!["robots/plain.txt", "robots/odd.txt"],
         words: &["User-agent:", "*", "$", "Disallow:", "Allow:", "%2f", "\r", "Crawl-delay: 1e9"],
+        least_runs: 100,
     },
     Target {
         name: "url",
@@ -56,6 +63,7 @@ pub static TARGETS: [Target; 7] = [
             "#",
             "\\",
         ],
+        least_runs: 100,
     },
     Target {
         name: "html",
@@ -72,6 +80,7 @@ pub static TARGETS: [Target; 7] = [
             "<table>",
             "'",
         ],
+        least_runs: 100,
     },
     Target {
         name: "sitemap",
@@ -87,6 +96,7 @@ pub static TARGETS: [Target; 7] = [
             "<!ENTITY",
             "&amp;",
         ],
+        least_runs: 100,
     },
     Target {
         name: "feed",
@@ -101,6 +111,7 @@ pub static TARGETS: [Target; 7] = [
             "<pubDate>",
             "\\u00",
         ],
+        least_runs: 100,
     },
     Target {
         name: "http",
@@ -114,6 +125,7 @@ pub static TARGETS: [Target; 7] = [
             "chunked",
             "FFFFFFFF",
         ],
+        least_runs: 100,
     },
     Target {
         name: "warc",
@@ -126,6 +138,7 @@ pub static TARGETS: [Target; 7] = [
             "HTTP/1.1 200 OK\r\n",
             "99999999999",
         ],
+        least_runs: 100,
     },
 ];
 
