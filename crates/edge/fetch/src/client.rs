@@ -7,10 +7,11 @@ mod idle;
 mod receive;
 mod send;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -41,6 +42,37 @@ pub struct Config {
     pub more_roots: Vec<CertificateDer<'static>>,
     /// Whether HTTP/2 is offered over TLS.
     pub http2: bool,
+    /// Headers for single origins, such as `https://a.example`. They are sent to no other origin, also
+    /// not across a redirect, and recorded nowhere.
+    pub private_headers: PrivateHeaders,
+}
+
+/// Headers by origin. Their values are not shown.
+#[derive(Clone, Default)]
+pub struct PrivateHeaders(BTreeMap<String, HeaderMap>);
+
+impl PrivateHeaders {
+    /// Adds a header for an origin; `false` if its name or value cannot be sent.
+    pub fn add(&mut self, origin: &str, name: &str, value: &str) -> bool {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let (Ok(name), Ok(mut value)) = (name, HeaderValue::from_str(value)) else { return false };
+        value.set_sensitive(true);
+        self.0.entry(origin.to_owned()).or_default().append(name, value);
+        true
+    }
+
+    /// Adds the headers of the request's origin.
+    fn put(&self, url: &CanonicalUrl, headers: &mut HeaderMap) {
+        for (name, value) in self.0.get(url.origin()).into_iter().flatten() {
+            headers.append(name, value.clone());
+        }
+    }
+}
+
+impl std::fmt::Debug for PrivateHeaders {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 impl Config {
@@ -53,6 +85,7 @@ impl Config {
             proxy: None,
             more_roots: Vec::new(),
             http2: true,
+            private_headers: PrivateHeaders::default(),
         }
     }
 }
@@ -91,6 +124,7 @@ pub struct Fetcher {
     user_agent: HeaderValue,
     connector: Connector,
     idle: Idle,
+    private_headers: PrivateHeaders,
 }
 
 impl Fetcher {
@@ -118,6 +152,7 @@ impl Fetcher {
                 limits: config.limits,
             },
             idle: Idle::default(),
+            private_headers: config.private_headers,
         })
     }
 

@@ -28,7 +28,7 @@ mod tape;
 
 pub use self::{
     address::{AddressPolicy, Block, Special},
-    client::{BadRoots, Config, Fetcher, read_roots, user_agent},
+    client::{BadRoots, Config, Fetcher, PrivateHeaders, read_roots, user_agent},
     connect::{Dial, Dialling, Proxy, Tcp},
     failure::Failure,
     hosts::{BadHosts, Hosts},

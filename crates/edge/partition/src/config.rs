@@ -4,15 +4,18 @@
 //! one is named, because a setting that is silently ignored is worse than none. The table [`KEYS`] gives
 //! every key its field and its comment.
 
+mod site;
 mod value;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Span};
 use tidewatch_frontier::{Limits, Politeness};
 use toml::{Table, Value};
 
+pub use self::site::{Secret, Site};
 use self::value::Setting;
 use crate::scope::{Reach, ScopeRules};
 
@@ -43,7 +46,7 @@ pub struct Config {
     /// `host:port` of a proxy; none if empty.
     pub proxy: String,
     /// Value of Proxy-Authorization; none if empty.
-    pub proxy_authorization: String,
+    pub proxy_authorization: Secret,
     /// How much one fetch may cost.
     pub fetch: tidewatch_fetch::Limits,
     /// Requests and jobs at once.
@@ -74,6 +77,8 @@ pub struct Config {
     pub client_percent: u32,
     /// Days that the log of searches and clicks is kept.
     pub keep_days: u32,
+    /// Settings of single hosts.
+    pub sites: Vec<Site>,
     /// Keys that were set by name, which overrule what a crawl was begun with.
     pub named: BTreeSet<&'static str>,
 }
@@ -95,7 +100,7 @@ impl Default for Config {
             hosts_file: String::new(),
             roots_file: String::new(),
             proxy: String::new(),
-            proxy_authorization: String::new(),
+            proxy_authorization: Secret::default(),
             fetch: tidewatch_fetch::Limits::default(),
             limits: Limits { requests: 256, jobs: 4_096 },
             scope: ScopeRules::default(),
@@ -111,6 +116,7 @@ impl Default for Config {
             index_mb: 64,
             client_percent: 5,
             keep_days: 30,
+            sites: Vec::new(),
             named: BTreeSet::new(),
         }
     }
@@ -261,6 +267,14 @@ pub enum BadConfig {
         /// The most similar known key.
         nearest: &'static str,
     },
+    /// A section of a host is wrong.
+    #[error("[host.\"{site}\"]: {why}")]
+    BadSite {
+        /// The section's name.
+        site: String,
+        /// What is wrong, without a value that may be secret.
+        why: String,
+    },
     /// A key has been replaced.
     #[error("the setting `{key}` has been replaced: {instead}")]
     Replaced {
@@ -296,6 +310,7 @@ impl Config {
         let mut config = Config::default();
         for (name, value) in &table {
             match value {
+                Value::Table(sites) if name == "host" => config.read_sites(sites)?,
                 Value::Table(section) => {
                     for (key, value) in section {
                         config.set(&format!("{name}.{key}"), value)?;
@@ -305,6 +320,30 @@ impl Config {
             }
         }
         Ok(config)
+    }
+
+    fn read_sites(&mut self, sites: &Table) -> Result<(), BadConfig> {
+        for (name, section) in sites {
+            let why = "each host is a section of its own, such as [host.\"a.example\"]";
+            let bad = || BadConfig::BadSite { site: name.clone(), why: why.to_owned() };
+            self.sites.push(Site::read(name, section.as_table().ok_or_else(bad)?)?);
+        }
+        Ok(())
+    }
+
+    /// The hosts whose robots.txt is not obeyed, as they were named.
+    pub fn own_hosts(&self) -> impl Iterator<Item = &str> {
+        self.sites.iter().filter(|site| site.is_own()).map(Site::name)
+    }
+
+    /// Whether a URL is on a host that the operator named as an own one.
+    pub(crate) fn is_own(&self, url: &CanonicalUrl) -> bool {
+        self.sites.iter().any(|site| site.is_own() && site.is_of(url))
+    }
+
+    /// Least time between two requests to a URL's origin, if it has one of its own.
+    pub(crate) fn delay_of(&self, url: &CanonicalUrl) -> Option<Span> {
+        self.sites.iter().filter(|site| site.is_of(url)).find_map(Site::delay)
     }
 
     /// Checks what no single setting shows.
@@ -352,7 +391,8 @@ impl Config {
 
     /// The whole configuration as TOML, with a comment on every key.
     pub fn to_toml(&self) -> String {
-        self.lines(|_| true, true)
+        let sites: String = self.sites.iter().map(Site::show).collect();
+        self.lines(|_| true, true) + &sites
     }
 
     fn lines(&self, is_wanted: fn(&str) -> bool, with_comments: bool) -> String {

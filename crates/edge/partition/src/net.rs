@@ -13,6 +13,7 @@ use tidewatch_fetch::{
 };
 
 use crate::Config;
+use crate::config::Site;
 use crate::partition::overloaded;
 use crate::read::{read, requisites_of};
 use crate::work::{Came, Held, Job, Report};
@@ -93,6 +94,10 @@ impl Net {
         options.limits = config.fetch.clone();
         options.proxy = proxy(config)?;
         options.more_roots = roots(config)?;
+        for (origin, name, value) in config.sites.iter().flat_map(Site::headers) {
+            // The settings admit no other headers than can be sent.
+            options.private_headers.add(origin, name, value);
+        }
         let hosts = Arc::new(hosts);
         let fetcher = Fetcher::with(options, Arc::clone(&hosts) as _, Arc::clone(&hosts) as _)?;
         Ok(Net::new(fetcher, hosts, &config.agent, config.archive_level))
@@ -280,7 +285,7 @@ fn proxy(config: &Config) -> Result<Option<Proxy>, NoNetwork> {
     }
     let bad = || NoNetwork::BadProxy(config.proxy.clone());
     let (host, port) = config.proxy.rsplit_once(':').ok_or_else(bad)?;
-    let authorization = Some(config.proxy_authorization.clone()).filter(|value| !value.is_empty());
+    let authorization = config.proxy_authorization.reveal().map(str::to_owned);
     Ok(Some(Proxy { host: host.to_owned(), port: port.parse().map_err(|_| bad())?, authorization }))
 }
 

@@ -12,7 +12,8 @@ use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::ServerId;
 use tidewatch_frontier::tape::{Input, Names};
 use tidewatch_store::{
-    Absent, Batch, CopyRow, HostRow, PageRow, Parcel, RobotsRow, Store, StoreError, TwinKey,
+    Absent, Batch, CopyRow, HostRow, PageRow, Parcel, RobotsRow, Setback, SetbackOf, Store,
+    StoreError, TwinKey,
 };
 
 use crate::taped::FallibleNames;
@@ -195,6 +196,19 @@ impl Pages {
     /// Makes a page the first of its host with that smallest fragment hash.
     pub(crate) fn put_twin(&mut self, key: TwinKey, page: PageId) {
         self.batch.twins.insert(key, page);
+    }
+
+    /// Why the newest request of a host or page brought no copy.
+    pub(crate) fn setback(&self, of: SetbackOf) -> Result<Option<Setback>, StoreError> {
+        match self.batch.setbacks.get(&of) {
+            Some(setback) => Ok(setback.clone()),
+            None => self.store.tables()?.setback(of),
+        }
+    }
+
+    /// Notes why a request brought no copy; `None` once one did.
+    pub(crate) fn put_setback(&mut self, of: SetbackOf, setback: Option<Setback>) {
+        self.batch.setbacks.insert(of, setback);
     }
 
     /// The URL of a path on a host.

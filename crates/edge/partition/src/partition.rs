@@ -33,6 +33,7 @@ mod member;
 mod open;
 mod operate;
 mod reread;
+mod setback;
 mod settle;
 mod status;
 
@@ -48,6 +49,7 @@ use tidewatch_store::{CopyRow, Hops, PageRow, Store, StoreError, is_full};
 pub(crate) use self::member::Member;
 pub use self::operate::{Heard, HostView, Portrait, SourceView};
 use self::reread::Reread;
+use self::setback::Hopeless;
 pub use self::settle::Settled;
 pub(crate) use self::settle::overloaded;
 pub use self::status::Status;
@@ -65,6 +67,8 @@ use crate::{BadConfig, Config};
 pub(crate) const ARCHIVED: &str = "archived";
 /// Name under which the store keeps the hosts of the seeds, one a line.
 const SEEDS: &str = "seeds";
+/// Name under which the store keeps the operator's own hosts, one a line.
+const OWN: &str = "own";
 /// Name under which the store keeps the scope, as TOML.
 const SCOPE: &str = "scope";
 /// Most rows that wait for a commit: bounds memory and the length of a commit.
@@ -151,6 +155,7 @@ pub struct Partition {
     scope: Scope,
     /// The copies that are still to be read again because the scope has changed.
     reread: Option<Reread>,
+    hopeless: Hopeless,
     /// The other partitions, where there are any.
     member: Option<Member>,
 }
@@ -274,6 +279,7 @@ impl Partition {
         let url = self.pages.url(host, &row.path)?;
         if let Some(barred) = self.barred(host, &url, &row)? {
             self.tally.drop(barred);
+            self.note_drop(page, barred, now);
             self.taped.tell(Input::GivenUp { host, answer: None, at: now })?;
             // The rules may change, so the page is retried later, like one that is gone.
             self.tell_outcome(page, Told::Gone, now)?;
@@ -334,6 +340,9 @@ impl Partition {
         }
         let host = self.pages.add_host(url.origin());
         self.taped.tell(Input::Host)?;
+        if let Some(gap) = self.config.delay_of(url) {
+            self.taped.tell(Input::HostGap { host, gap: Some(gap) })?;
+        }
         Ok(host)
     }
 

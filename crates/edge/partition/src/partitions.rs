@@ -156,6 +156,15 @@ impl Partitions {
         WhatIf::sum(&parts.collect::<Option<Vec<WhatIf>>>()?)
     }
 
+    /// What is in the way of the first pages of each partition, a line each.
+    pub fn in_the_way(&mut self) -> Result<Vec<String>, CrawlError> {
+        let mut lines = Vec::new();
+        for part in &mut self.parts {
+            lines.extend(part.in_the_way(part.last())?);
+        }
+        Ok(lines)
+    }
+
     /// Which URLs are taken in; the same for all partitions.
     pub fn scope(&self) -> Option<&Scope> {
         self.parts.first().map(Partition::scope)

@@ -96,6 +96,8 @@ pub enum Ended {
     Fetches,
     /// [`Stop::flag`] was set.
     Told,
+    /// Nothing is held and nothing can be fetched: [`Partition::in_the_way`] says why.
+    CannotStart,
 }
 
 impl Stop {
@@ -148,6 +150,10 @@ pub fn run(
     let ended = loop {
         if let Some(ended) = stop.why(began, partition.tally().all_fetches() - before) {
             break ended;
+        }
+        // Among several, another partition may have pages.
+        if hand.under_way == 0 && partition.member().is_none() && partition.cannot_start() {
+            break Ended::CannotStart;
         }
         let turn = Instant::now();
         let wait = if keeper.is_full { Time::NEVER } else { hand.out(partition, clock.now())? };

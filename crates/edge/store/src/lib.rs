@@ -5,7 +5,7 @@
 //! ```text
 //! DIR/lock     held by the one process that uses the directory
 //! DIR/format   the version of everything below
-//! DIR/db/      tables: pages, copies, twins, hosts, tape, meta, outbox, vias
+//! DIR/db/      tables: pages, copies, twins, hosts, tape, meta, outbox, vias, setbacks
 //! DIR/sieve/   fingerprints of all known URLs, an index of the table of pages
 //! DIR/synced   how much the last sync made durable
 //! ```
@@ -55,7 +55,7 @@ pub use self::error::{StoreError, is_full};
 use self::journal::Journal;
 pub use self::rows::{
     Absent, Batch, Capture, CopyRow, Hops, HostRow, PageRow, Parcel, Place, RobotsRow, SentLink,
-    TwinKey,
+    Setback, SetbackCause, SetbackOf, TwinKey,
 };
 use self::sieve::{Fingerprint, Sieve};
 use self::synced::{Mark, Synced};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{HostId, PageId, Time};
+use tidewatch_core::{DropReason, HostId, PageId, Reason, Time};
 use tidewatch_frontier::tape::Input;
 
 /// A page's address and how it was found. Never changes.
@@ -181,6 +181,37 @@ pub struct Parcel {
     pub links: Vec<SentLink>,
 }
 
+/// Whose newest request brought no copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SetbackOf {
+    /// A host: its name was not resolved, or its robots.txt not read.
+    Host(HostId),
+    /// A page.
+    Page(PageId),
+}
+
+/// Why the newest request brought no copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setback {
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub cause: SetbackCause,
+    /// Status of the answer, if there was one.
+    pub status: Option<u16>,
+    /// Where a redirect leads.
+    pub to: Option<String>,
+}
+
+/// Why a request brought no copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SetbackCause {
+    /// It failed.
+    Failed(Reason),
+    /// The page was not requested, or not kept.
+    Dropped(DropReason),
+}
+
 /// Rows that are committed together.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
@@ -198,6 +229,8 @@ pub struct Batch {
     pub tape: Vec<Input>,
     /// The URL of the page of another partition whose link named a page first.
     pub vias: BTreeMap<PageId, String>,
+    /// Requests that brought no copy; `None` once one did.
+    pub setbacks: BTreeMap<SetbackOf, Option<Setback>>,
     /// New parcels for other partitions, by number.
     pub outbox: BTreeMap<u64, Parcel>,
     /// Parcels that have arrived.
@@ -216,6 +249,7 @@ impl Batch {
             && self.hosts.is_empty()
             && self.tape.is_empty()
             && self.vias.is_empty()
+            && self.setbacks.is_empty()
             && self.outbox.is_empty()
             && self.delivered.is_empty()
             && self.meta.is_empty()

@@ -9,7 +9,9 @@ use serde::de::DeserializeOwned;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
-use crate::{Batch, CopyRow, Hops, HostRow, PageRow, Parcel, SentLink, StoreError, TwinKey};
+use crate::{
+    Batch, CopyRow, Hops, HostRow, PageRow, Parcel, SentLink, Setback, SetbackOf, StoreError, TwinKey,
+};
 
 /// All tables, open.
 pub struct Tables {
@@ -22,6 +24,7 @@ pub struct Tables {
     meta: Keyspace,
     outbox: Keyspace,
     vias: Keyspace,
+    setbacks: Keyspace,
 }
 
 /// Limit of the journals, which a start after a crash reads: the engine's minimum.
@@ -85,6 +88,7 @@ impl Tables {
             meta: table("meta")?,
             outbox: table("outbox")?,
             vias: table("vias")?,
+            setbacks: table("setbacks")?,
             db,
         })
     }
@@ -113,6 +117,12 @@ impl Tables {
         }
         for (page, url) in &batch.vias {
             rows.insert(&self.vias, page.0.to_be_bytes(), url.as_str());
+        }
+        for (of, setback) in &batch.setbacks {
+            match setback {
+                Some(setback) => rows.insert(&self.setbacks, of.bytes(), encode(setback)),
+                None => rows.remove(&self.setbacks, of.bytes()),
+            }
         }
         for (number, parcel) in &batch.outbox {
             rows.insert(&self.outbox, number.to_be_bytes(), encode(parcel));
@@ -161,6 +171,12 @@ impl Tables {
     /// A named fact about the crawl.
     pub fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.meta.get(name)?.map(|value| value.to_vec()))
+    }
+
+    /// Why the newest request of a host or page brought no copy.
+    pub fn setback(&self, of: SetbackOf) -> Result<Option<Setback>, StoreError> {
+        let value = self.setbacks.get(of.bytes())?;
+        value.map(|value| decode(&value, "setbacks", of.number())).transpose()
     }
 
     /// Bytes of all tables on disk.
@@ -243,6 +259,22 @@ impl From<EarlierParcel> for Parcel {
         let link =
             |(url, depth, hops, is_source)| SentLink { url, depth, hops, is_source, via: None };
         Parcel { to, links: links.into_iter().map(link).collect() }
+    }
+}
+
+impl SetbackOf {
+    fn number(self) -> u64 {
+        match self {
+            SetbackOf::Host(host) => host.0.into(),
+            SetbackOf::Page(page) => page.0.into(),
+        }
+    }
+
+    /// Hosts come before pages.
+    fn bytes(self) -> [u8; 5] {
+        let is_page = matches!(self, SetbackOf::Page(_));
+        let [a, b, c, d] = (self.number() as u32).to_be_bytes();
+        [u8::from(is_page), a, b, c, d]
     }
 }
 

@@ -205,6 +205,11 @@ impl<'p> Frontier<'p> {
         HostId(self.hosts.len() as u32 - 1)
     }
 
+    /// Sets the least time between two requests to a host; `None` for the usual one.
+    pub(crate) fn set_gap(&mut self, host: HostId, gap: Option<Span>) {
+        self.hosts[host.index()].memo.own_gap = gap;
+    }
+
     /// What politeness remembers of a host.
     pub fn memo(&self, host: HostId) -> HostMemo {
         self.hosts[host.index()].memo

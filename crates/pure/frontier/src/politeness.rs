@@ -81,12 +81,15 @@ pub struct HostMemo {
     pub robots_until: Time,
     /// Errors in a row.
     pub troubles: u8,
+    /// Least time between two requests, if the operator set one for this host.
+    pub own_gap: Option<Span>,
 }
 
 impl HostMemo {
     /// Updates the state after an answer that took `took` and ended at `now`.
     pub fn answered(&mut self, rules: &Politeness, answer: Answer, took: Span, now: Time) {
-        let slowness = took.times(rules.patience).clamp(rules.least_gap, rules.most_gap);
+        let least = self.own_gap.unwrap_or(rules.least_gap);
+        let slowness = took.times(rules.patience).clamp(least, rules.most_gap.max(least));
         self.gap = slowness.max(self.crawl_delay.min(rules.most_delay));
         let rest = match answer {
             Answer::Usual => {
@@ -111,7 +114,8 @@ impl HostMemo {
 
     /// The shortest gap that can follow a request.
     pub(crate) fn least_gap(&self, rules: &Politeness) -> Span {
-        rules.least_gap.max(self.crawl_delay.min(rules.most_delay))
+        let least = self.own_gap.unwrap_or(rules.least_gap);
+        least.max(self.crawl_delay.min(rules.most_delay))
     }
 
     /// The state after a restart at `now`. A request may have been in flight when the crawler died, so
@@ -150,6 +154,16 @@ mod tests {
         memo.crawl_delay = Span::WEEK;
         memo.answered(&rules, Answer::Usual, Span::ZERO, Time::ZERO);
         assert_eq!(memo.gap, rules.most_delay);
+    }
+
+    #[test]
+    fn an_own_gap_replaces_the_least_gap() {
+        let rules = Politeness::default();
+        for own in [Span::from_micros(100_000), Span::MINUTE.times(3)] {
+            let mut memo = HostMemo { own_gap: Some(own), ..HostMemo::default() };
+            memo.answered(&rules, Answer::Usual, Span::ZERO, Time::ZERO);
+            assert_eq!((memo.gap, memo.least_gap(&rules)), (own, own));
+        }
     }
 
     #[test]

@@ -119,6 +119,13 @@ pub enum Input {
         /// When.
         at: Time,
     },
+    /// The operator set the least time between two requests to a host.
+    HostGap {
+        /// The host.
+        host: HostId,
+        /// The time; `None` for the usual one.
+        gap: Option<Span>,
+    },
 }
 
 /// A query from the search log, owned.
@@ -205,6 +212,7 @@ impl Input {
             | Input::Log(_)
             | Input::Queries(_)
             | Input::Closed { .. }
+            | Input::HostGap { .. }
             | Input::Rules { .. } => None,
         }
     }
@@ -252,6 +260,7 @@ impl Frontier<'_> {
             Input::Closed { host, until } => self.close(host, until),
             Input::Rules { politeness, limits } => self.set_rules(politeness, limits),
             Input::Asked { at, decided } => return self.ask_again(at, decided),
+            Input::HostGap { host, gap } => self.set_gap(host, gap),
             Input::Resumed { at } => self.resume(at),
         }
         Ok(())

@@ -72,16 +72,19 @@ fn no_price(crawl: &Partitions) -> anyhow::Error {
 
 pub(crate) fn why(args: &WhyArgs) -> Result<()> {
     let url = CanonicalUrl::parse(&args.url)?;
-    let crawl = tidewatch_service::look_at_owner(&args.dir, &url)?;
+    let mut crawl = tidewatch_service::look_at_owner(&args.dir, &url)?;
     let found = crawl.why(&url)?;
     let now = crawl.last();
-    let why = found.ok_or_else(|| anyhow!("this crawl does not know {}", url.as_str()))?;
+    let obstacle = crawl.obstacle(&url, now)?.or(crawl.remark(&url)?);
+    let first = obstacle.as_ref().map_or_else(String::new, |told| format!("{told}\n"));
+    let unknown = || anyhow!("this crawl does not know {url}. {first}");
+    let why = found.ok_or_else(unknown)?;
     if args.json {
-        return output::print(
-            &(serde_json::to_string_pretty(&why_json(&why, url.as_str(), now))? + "\n"),
-        );
+        let mut json = why_json(&why, url.as_str(), now);
+        json["in_the_way"] = obstacle.into();
+        return output::print(&(serde_json::to_string_pretty(&json)? + "\n"));
     }
-    output::print(&format!("{}\n{}", url.as_str(), told(&why, now)))
+    output::print(&format!("{url}\n{first}{}", told(&why, now)))
 }
 
 pub(crate) fn what_if(args: &WhatIfArgs) -> Result<()> {

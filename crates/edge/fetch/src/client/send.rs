@@ -57,6 +57,7 @@ impl Fetcher {
             why: "the URL cannot stand in a request".to_owned(),
         })?;
         *request.headers_mut() = headers.clone();
+        self.private_headers.put(url, request.headers_mut());
         if let (true, Some(proxy)) = (connection.wants_whole_url, &self.connector.proxy)
             && let Some(Ok(value)) = proxy.authorization.as_deref().map(HeaderValue::from_str)
         {

@@ -5,6 +5,7 @@
 mod bombs;
 mod exchange;
 mod limits;
+mod private;
 mod redirects;
 mod server;
 mod ssrf;

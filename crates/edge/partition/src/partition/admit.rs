@@ -3,6 +3,7 @@
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{DropReason, HostId, LinkSeen, PageId, Time};
 use tidewatch_frontier::hygiene;
+use tidewatch_frontier::tape::Input;
 use tidewatch_robots::Robots;
 use tidewatch_store::{Hops, PageRow};
 
@@ -71,7 +72,8 @@ impl Partition {
         }
         // A page that is forbidden by rules not in memory is dropped when its turn comes.
         let path = url.path_and_query();
-        if host.and_then(|host| self.robots.allows(host, path)) == Some(false) {
+        let allows = host.and_then(|host| self.robots.allows(host, path));
+        if allows == Some(false) && !self.config.is_own(url) {
             return Err(DropReason::Disallowed);
         }
         if self.pages.store().pages() >= self.config.most_pages() {
@@ -95,7 +97,28 @@ impl Partition {
             Err(dropped) if !is_needed => return Ok(Some(dropped)),
             _ => {}
         }
-        Ok((!self.allows(host, &row.path)?).then_some(DropReason::Disallowed))
+        let is_disallowed = !self.config.is_own(url) && !self.allows(host, &row.path)?;
+        Ok(is_disallowed.then_some(DropReason::Disallowed))
+    }
+
+    /// Whether robots.txt disallows a URL that is fetched nevertheless, as one of an own host.
+    pub fn overrides_robots(&mut self, url: &CanonicalUrl) -> Result<bool, CrawlError> {
+        let Some(host) = self.pages.host_of(url.origin()) else { return Ok(false) };
+        Ok(self.config.is_own(url) && !self.allows(host, url.path_and_query())?)
+    }
+
+    /// Tells the frontier the gaps of known hosts, as far as they are others now.
+    pub(super) fn tell_gaps(&mut self) -> Result<(), CrawlError> {
+        for host in (0..self.pages.hosts() as u32).map(HostId) {
+            let gap = match &self.config.sites[..] {
+                [] => None,
+                _ => self.config.delay_of(&self.pages.url(host, "/")?),
+            };
+            if gap != self.taped.memo(host).own_gap {
+                self.taped.tell(Input::HostGap { host, gap })?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the host's robots.txt, which has been read, allows a path.

@@ -8,8 +8,9 @@ use tidewatch_policy::{Explanation, Standing, WhatIf};
 use tidewatch_store::Store;
 
 use super::open::memory;
-use super::{CrawlError, Partition};
+use super::{CrawlError, OWN, Partition};
 use crate::Config;
+use crate::config::Site;
 use crate::pages::Pages;
 use crate::taped::Replayed;
 
@@ -33,7 +34,11 @@ impl Partition {
         let config = Config::default();
         let pages = Pages::new(Store::read(dir, memory(&config))?)?;
         let (policy, seed) = Self::begun_with(&pages)?.ok_or(CrawlError::NotBegun)?;
-        Self::assemble(Config { policy, seed, ..config }, pages, unix_micros)
+        let own = pages.meta(OWN)?.unwrap_or_default();
+        let own = String::from_utf8_lossy(&own);
+        let sites = own.lines().map(|host| Ok(Site::new(host)?.owned()));
+        let sites = sites.collect::<Result<_, CrawlError>>()?;
+        Self::assemble(Config { policy, seed, sites, ..config }, pages, unix_micros)
     }
 
     /// The crawl's time when something last happened.

@@ -9,7 +9,8 @@ use tidewatch_store::{Memory, Store, StoreError};
 
 use super::hygiene::is_probe;
 use super::reread::Reread;
-use super::{ARCHIVED, CrawlError, Partition, SCOPE, SEEDS};
+use super::setback::Hopeless;
+use super::{ARCHIVED, CrawlError, OWN, Partition, SCOPE, SEEDS};
 use crate::Config;
 use crate::pages::Pages;
 use crate::robots::RobotsCache;
@@ -58,6 +59,7 @@ impl Partition {
             tally: Tally::default(),
             scope,
             reread: None,
+            hopeless: Hopeless::default(),
             member: None,
             config,
         })
@@ -98,6 +100,11 @@ impl Partition {
         self.taped.tell(Input::Resumed { at: now })?;
         let budget = self.config.budget;
         self.taped.tell(Input::Budget { budget, at: now })?;
+        self.tell_gaps()?;
+        let own: String = self.config.own_hosts().flat_map(|host| [host, "\n"]).collect();
+        if self.pages.meta(OWN)?.unwrap_or_default() != own.as_bytes() {
+            self.pages.put_meta(OWN, own.into_bytes());
+        }
         self.reread = Reread::of(&mut self.pages, self.config.scope_toml(), now)?;
         self.commit()
     }

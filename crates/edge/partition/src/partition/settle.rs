@@ -57,6 +57,10 @@ impl Partition {
             }
             Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took } => {
                 self.tally.count_answer(status, body_bytes);
+                self.note_page(page, &came, status, now);
+                if status.is_some() {
+                    self.host_answers(host)?;
+                }
                 let place = packed.and_then(|packed| {
                     self.tally.archive_bytes += packed.len() as u64;
                     self.shelf.append(&packed, unix_micros)
@@ -99,14 +103,20 @@ impl Partition {
         };
         let answer = overloaded(status).map_or(Answer::Usual, |_| Answer::Overloaded(retry_after));
         let robots = Robots::of_response(status, &body, &self.config.agent);
-        if robots.is_unreachable() {
+        let url = self.pages.url(host, "/robots.txt")?;
+        let is_own = self.config.is_own(&url);
+        if robots.is_unreachable() && !is_own {
             return self.without_robots(host, (answer, took), Reason::RobotsUnreachable, now);
         }
-        let delay = robots.crawl_delay().map_or(Span::ZERO, |delay| {
+        // A delay set for an own host stands instead of its Crawl-delay.
+        let asked =
+            robots.crawl_delay().filter(|_| !is_own || self.config.delay_of(&url).is_none());
+        let delay = asked.map_or(Span::ZERO, |delay| {
             Span::from_micros(u64::try_from(delay.as_micros()).unwrap_or(u64::MAX))
         });
         let good_until = now + ROBOTS_HOLD;
         let sitemaps = robots.sitemaps().to_vec();
+        self.host_answers(host)?;
         self.robots.keep(host, robots);
         self.pages.put_robots(host, RobotsRow { status, body, at: now, good_until })?;
         let read = RobotsRead { answer, took, crawl_delay: delay, good_until };
@@ -136,6 +146,7 @@ impl Partition {
         now: Time,
     ) -> Result<(), CrawlError> {
         self.tally.count(why);
+        self.note_host(host, why, now);
         let page = self.taped.job_of(host);
         self.taped.tell(Input::GivenUp { host, answer: Some(answer), at: now })?;
         page.map_or(Ok(()), |page| self.tell_failed(page, why, now))
@@ -178,6 +189,7 @@ impl Partition {
                 let is_held = before.copy.is_some();
                 if let Some(why) = self.unwanted(page, &before.row, &content, is_held)? {
                     self.tally.drop(why);
+                    self.note_drop(page, why, now);
                     self.leave_out(page, now)?;
                     return Ok(Settled::Gone(page));
                 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{DropReason, Time};
+use tidewatch_core::{DropReason, Reason, Span, Time};
+use tidewatch_partition::config::Site;
 use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Partition, Reach};
 
@@ -143,4 +144,109 @@ fn patterns_depth_and_host_size_bound_a_crawl_and_each_drop_has_its_reason() {
         assert_eq!(size(&crawl), (1, pages), "{key}");
         assert!(crawl.tally().dropped[&reason] > 0, "{key}");
     }
+}
+
+/// Robots.txt disallows everything.
+fn closed(job: &Job, now: Time) -> Report {
+    match answer(job, now) {
+        Report::Robots { host, retry_after, took, .. } => {
+            let body = b"User-agent: *\nDisallow: /\nCrawl-delay: 7".to_vec();
+            Report::Robots { host, found: Ok((200, body)), retry_after, took }
+        }
+        report => report,
+    }
+}
+
+#[test]
+fn robots_txt_is_not_obeyed_on_own_hosts_and_why_says_so() {
+    let mut own = scoped(Reach::Everything);
+    own.sites = vec![Site::new("h0.example").unwrap().owned()];
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), own, Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    // The pages below /private answer here too.
+    let answers = |job: &Job, now: Time| match job {
+        Job::Page { url, .. } if url.path().starts_with("/private") => moved_home(job),
+        _ => closed(job, now),
+    };
+    let stored = run_on(&mut crawl, Time::ZERO, seconds(120), answers);
+    assert!(!stored.is_empty());
+    for page in stored {
+        assert_eq!(crawl.address(page).unwrap().host(), "h0.example");
+    }
+    let now = seconds(120);
+    let foreign = crawl.obstacle(&url(1, 0), now).unwrap().unwrap();
+    assert!(foreign.starts_with("robots.txt disallows it"), "{foreign}");
+    crawl.sync().unwrap();
+    drop(crawl);
+    let mut crawl = Partition::look(dir.path(), START).unwrap();
+    assert_eq!(crawl.obstacle(&url(0, 0), now).unwrap(), None);
+    let told = crawl.remark(&url(0, 0)).unwrap().unwrap();
+    assert!(told.contains("your own host"), "{told}");
+    assert!(Partition::replay(dir.path(), START).unwrap().decisions > 5);
+}
+
+/// An answer of a page without links.
+fn moved_home(job: &Job) -> Report {
+    crate::moved(job, url(0, 0), false)
+}
+
+#[test]
+fn a_host_has_a_delay_of_its_own_and_changes_go_on_the_tape() {
+    let fetches = |crawl: &Partition| crawl.tally().all_fetches();
+    let with_delay = |delay: &str| {
+        let text = format!("[host.\"h0.example\"]\ndelay = \"{delay}\"");
+        Config { sites: Config::parse(&text).unwrap().sites, ..scoped(Reach::Host) }
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), with_delay("200ms"), Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    run(&mut crawl, Time::ZERO, seconds(6));
+    let fast = fetches(&crawl);
+    // Answers take 50 ms, so patience alone asks for a gap of 500 ms.
+    assert!((8..=30).contains(&fast), "{fast} fetches in 6 s");
+    drop(crawl);
+    let mut crawl = open(dir.path(), with_delay("3s"), seconds(6));
+    run(&mut crawl, seconds(6), seconds(36));
+    let slow = fetches(&crawl) - fast;
+    assert!((8..=11).contains(&slow), "{slow} fetches in 30 s");
+    drop(crawl);
+    let mut crawl = open(dir.path(), scoped(Reach::Host), seconds(36));
+    let before = fetches(&crawl);
+    run(&mut crawl, seconds(36), seconds(66));
+    let usual = fetches(&crawl) - before;
+    assert!((20..=31).contains(&usual), "{usual} fetches in 30 s");
+    drop(crawl);
+    assert!(Partition::replay(dir.path(), START).unwrap().decisions > 30);
+}
+
+#[test]
+fn what_is_in_the_way_of_a_page_is_told_until_it_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), scoped(Reach::Everything), Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    let unknown = |job: &Job, now: Time| match answer(job, now) {
+        Report::Resolved { host, took, .. } => {
+            Report::Resolved { host, found: Err(Reason::NoAddress), took }
+        }
+        report => report,
+    };
+    run_on(&mut crawl, Time::ZERO, seconds(10), unknown);
+    let told = crawl.obstacle(&url(0, 0), seconds(10)).unwrap().unwrap();
+    assert!(told.contains("The name h0.example does not exist"), "{told}");
+    assert_eq!(crawl.in_the_way(seconds(10)).unwrap().len(), 1);
+    // The host answers, the page does not.
+    let refused = |job: &Job, now: Time| match answer(job, now) {
+        Report::Page { host, page, packed, unix_micros, took, .. } => {
+            let (came, status) = (Came::Refused(Reason::Forbidden), Some(401));
+            Report::Page { host, page, came, status, body_bytes: 0, packed, unix_micros, took }
+        }
+        report => report,
+    };
+    let end = seconds(10) + Span::HOUR;
+    run_on(&mut crawl, seconds(10), end, refused);
+    let told = crawl.obstacle(&url(0, 0), end).unwrap().unwrap();
+    assert!(told.contains("refused it with status 401"), "{told}");
+    run(&mut crawl, end, end + Span::DAY);
+    assert_eq!(crawl.obstacle(&url(0, 0), end + Span::DAY).unwrap(), None);
 }

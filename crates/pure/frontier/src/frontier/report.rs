@@ -69,7 +69,8 @@ impl Frontier<'_> {
     fn leave(&mut self, host: HostId, answer: Answer, took: Span, now: Time) {
         self.requests -= 1;
         self.hosts[host.index()].memo.answered(&self.rules, answer, took, now);
-        let gap = self.rules.address_gap;
+        let own_gap = self.hosts[host.index()].memo.own_gap;
+        let gap = self.rules.address_gap.min(own_gap.unwrap_or(Span::FOREVER));
         if let Some(server) = self.release(host) {
             server.opens = now + gap;
         }

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use tidewatch_core::{Rate, Span};
 use tidewatch_partition::{Config, Ended, Scope};
 use tidewatch_service::{Service, ServiceConfig, ServiceError};
@@ -105,13 +105,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     service.stop_on_signals();
     view.ready(&service.status(), service.address(), began.elapsed());
     view.scope(&service.crawl().scope().map(Scope::describe).unwrap_or_default());
+    view.own_hosts(&config.crawl.own_hosts().collect::<Vec<_>>());
     let ended = service.run_observed(&mut view)?;
     view.finish(service.finish(None));
     let status = service.status();
+    let in_the_way = service.crawl().in_the_way()?;
+    // A crawl that ends by itself without a single copy has failed.
+    if status.tally.held == 0 && !matches!(ended, Ended::Told) && !in_the_way.is_empty() {
+        let told = in_the_way.join("\n");
+        bail!("the crawl cannot start, because nothing could be fetched.\n{told}");
+    }
     let why = match ended {
         Ended::Time => "its time is up",
         Ended::Fetches => "it has made the fetches asked for",
         Ended::Told => "you stopped it",
+        Ended::CannotStart => "nothing can be fetched",
     };
     let summary = crate::status::table(&status).to_text(output::width());
     output::print(&format!("The crawl has ended: {why}. Run it again to resume.\n\n{summary}"))

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use tidewatch_partition::Config;
+use tidewatch_partition::config::Site;
 use tidewatch_partition::scope::{FileType, ListedHost, Reach, UrlPattern};
 use toml::Value;
 
@@ -40,6 +41,9 @@ pub(super) struct ScopeArgs {
     /// Most pages of one host.
     #[arg(long, value_name = "N")]
     pages_per_host: Option<u32>,
+    /// A host of your own, whose robots.txt is not obeyed. May be repeated.
+    #[arg(long, value_name = "HOST")]
+    own: Vec<String>,
     /// Fetch from private and loopback addresses. For your own network only.
     #[arg(long)]
     allow_private: bool,
@@ -61,7 +65,11 @@ impl ScopeArgs {
         set("scope.requisites", self.requisites.then_some(Value::Boolean(true)))?;
         set("hygiene.depth", self.depth.map(|depth| Value::Integer(depth.into())))?;
         set("hygiene.pages_per_host", self.pages_per_host.map(|most| Value::Integer(most.into())))?;
-        set("politeness.allow_private", self.allow_private.then_some(Value::Boolean(true)))
+        set("politeness.allow_private", self.allow_private.then_some(Value::Boolean(true)))?;
+        for host in &self.own {
+            config.sites.push(Site::new(host)?.owned());
+        }
+        Ok(())
     }
 }
 

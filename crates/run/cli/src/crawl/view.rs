@@ -52,6 +52,15 @@ impl View {
         self.log.say("scope", &format!("scope: {scope}"), &[("scope", scope.into())]);
     }
 
+    /// Logs on which hosts robots.txt is not obeyed.
+    pub(super) fn own_hosts(&self, hosts: &[&str]) {
+        if !hosts.is_empty() {
+            let message =
+                format!("robots.txt is not obeyed on your own hosts: {}", hosts.join(", "));
+            self.log.say("own-hosts", &message, &[("hosts", hosts.into())]);
+        }
+    }
+
     pub(super) fn finish(&mut self, index: Option<IndexHealth>) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -171,9 +171,57 @@ fn a_crawl_without_a_network_says_why_and_loses_nothing() {
         ("crawl.toml", "[network]\nhosts_file = \"hosts\"\n[politeness]\nallow_private = true\n"),
         ("hosts", "127.0.0.1:9 nobody.example\n"),
     ]);
-    let out = folder.run("crawl http://nobody.example/ --dir d --config crawl.toml --for 1s").ok();
-    assert!(out.contains("connect"), "{out}");
+    let run = folder.run("crawl http://nobody.example/ --dir d --config crawl.toml --for 1s");
+    assert!(run.code == 1 && run.err.contains("connect"), "{}", run.err);
     let status = folder.run("status --dir d --json").ok();
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
     assert_eq!((&status["pages"], &status["tally"]["held"]), (&1.into(), &0.into()));
+}
+
+/// Answers every request with `answer`, and requests for robots.txt with `robots`.
+fn serve_always(robots: &'static str, answer: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            let mut asked = [0; 4096];
+            let length = socket.read(&mut asked).unwrap_or(0);
+            let is_robots = asked[..length].starts_with(b"GET /robots.txt");
+            let (status, body) = if is_robots { ("200 OK", robots) } else { (answer, "") };
+            let length = body.len();
+            let _ = write!(
+                socket,
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    at
+}
+
+#[test]
+fn a_crawl_that_cannot_start_ends_early_and_says_what_to_do() {
+    let folder = Folder::with(&[(
+        "own.toml",
+        "[politeness]\nallow_private = true\nleast_gap = \"10ms\"\naddress_gap = \"1ms\"\n",
+    )]);
+    let walled = serve_always("", "401 Unauthorized");
+    let closed = serve_always("User-agent: *\nDisallow: /\n", "200 OK");
+    let cases = [
+        (walled, "", "--allow-private"),
+        (walled, "--config own.toml", "401"),
+        (closed, "--config own.toml", "robots.txt disallows"),
+    ];
+    for (number, (at, options, words)) in cases.into_iter().enumerate() {
+        let began = std::time::Instant::now();
+        let run = folder.run(&format!("crawl http://{at}/ --dir d{number} --for 40s {options}"));
+        assert_eq!(run.code, 1, "{options}: {}{}", run.out, run.err);
+        assert!(began.elapsed() < Duration::from_secs(30), "it ends before its time");
+        assert!(run.err.contains("cannot start") && run.err.contains(words), "{}", run.err);
+        let why = folder.run(&format!("why http://{at}/ --dir d{number}")).ok();
+        let first = why.lines().nth(1).unwrap();
+        assert!(first.contains(words), "the obstacle comes first: {why}");
+    }
+    let why = folder.run("why http://elsewhere.example/ --dir d0");
+    assert!(why.code == 1 && why.err.contains("out of scope"), "{}", why.err);
 }

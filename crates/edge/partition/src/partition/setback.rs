@@ -1,0 +1,226 @@
+//! Why nothing comes from a page or its host, and whether a crawl can start at all.
+//!
+//! The newest [`Setback`] of every host and page is stored, so `why` can name what is in the way before
+//! it speaks of prices. A host's is removed by its next answer; a page's counts until it has a newer
+//! copy.
+
+use rustc_hash::FxHashSet;
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{DropReason, HostId, PageId, Reason, Time};
+use tidewatch_store::{Setback, SetbackCause, SetbackOf};
+
+use super::{CrawlError, Partition};
+use crate::explain::lasting;
+use crate::work::Came;
+
+/// A crawl that knows more pages than this has started.
+const MOST_PAGES: u32 = 10_000;
+/// How many pages are named when a crawl cannot start.
+const NAMED: usize = 3;
+
+/// Hosts and pages from which this run expects nothing.
+#[derive(Default)]
+pub(super) struct Hopeless {
+    of: FxHashSet<SetbackOf>,
+    /// Hosts that answered and have no setback stored.
+    well: FxHashSet<HostId>,
+}
+
+/// Whether waiting helps against a failure.
+const fn is_lasting(cause: SetbackCause) -> bool {
+    match cause {
+        SetbackCause::Dropped(_) => true,
+        SetbackCause::Failed(reason) => matches!(
+            reason,
+            Reason::BlockedAddress
+                | Reason::NoAddress
+                | Reason::Forbidden
+                | Reason::ClientError
+                | Reason::Gone
+                | Reason::Redirect
+                | Reason::RedirectRefused
+                | Reason::RedirectWithoutLocation
+        ),
+    }
+}
+
+impl Partition {
+    /// Notes why a page or host brought nothing.
+    pub(super) fn set_back(&mut self, of: SetbackOf, setback: Setback) {
+        if is_lasting(setback.cause)
+            && self.tally.held == 0
+            && self.pages.store().pages() <= MOST_PAGES
+        {
+            self.hopeless.of.insert(of);
+        } else {
+            self.hopeless.of.remove(&of);
+        }
+        if let SetbackOf::Host(host) = of {
+            self.hopeless.well.remove(&host);
+        }
+        self.pages.put_setback(of, Some(setback));
+    }
+
+    /// Notes the result of a page request, if it brought no copy.
+    pub(super) fn note_page(&mut self, page: PageId, came: &Came, status: Option<u16>, now: Time) {
+        let (reason, to) = match came {
+            Came::Content(_) | Came::Same => return,
+            Came::Moved { to, .. } => (Reason::Redirect, Some(to.as_str().to_owned())),
+            Came::Gone => (Reason::Gone, None),
+            Came::Overloaded(why, _) | Came::Refused(why) | Came::Nothing(why) => (*why, None),
+        };
+        let cause = SetbackCause::Failed(reason);
+        self.set_back(SetbackOf::Page(page), Setback { at: now, cause, status, to });
+    }
+
+    /// Notes that a page was not requested, or not kept.
+    pub(super) fn note_drop(&mut self, page: PageId, dropped: DropReason, now: Time) {
+        let cause = SetbackCause::Dropped(dropped);
+        self.set_back(SetbackOf::Page(page), Setback { at: now, cause, status: None, to: None });
+    }
+
+    /// Notes that a host's name was not resolved or its robots.txt not read.
+    pub(super) fn note_host(&mut self, host: HostId, reason: Reason, now: Time) {
+        let cause = SetbackCause::Failed(reason);
+        self.set_back(SetbackOf::Host(host), Setback { at: now, cause, status: None, to: None });
+    }
+
+    /// Notes that a host answers.
+    pub(super) fn host_answers(&mut self, host: HostId) -> Result<(), CrawlError> {
+        if !self.hopeless.well.insert(host) {
+            return Ok(());
+        }
+        let of = SetbackOf::Host(host);
+        self.hopeless.of.remove(&of);
+        if self.pages.setback(of)?.is_some() {
+            self.pages.put_setback(of, None);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is held and nothing can be expected from any known page.
+    pub(crate) fn cannot_start(&self) -> bool {
+        let pages = self.pages.store().pages();
+        if self.tally.held > 0 || pages == 0 || pages > MOST_PAGES || self.rereading().is_some() {
+            return false;
+        }
+        (0..pages).map(PageId).all(|page| {
+            let host = SetbackOf::Host(self.taped.host_of(page));
+            self.hopeless.of.contains(&SetbackOf::Page(page)) || self.hopeless.of.contains(&host)
+        })
+    }
+
+    /// What is in the way of the first pages, a line each.
+    pub fn in_the_way(&mut self, now: Time) -> Result<Vec<String>, CrawlError> {
+        let mut lines = Vec::new();
+        for page in (0..self.pages.store().pages().min(MOST_PAGES)).map(PageId) {
+            let url = self.address(page)?;
+            if let Some(told) = self.obstacle(&url, now)? {
+                lines.push(format!("{url}: {told}"));
+            }
+            if lines.len() == NAMED {
+                break;
+            }
+        }
+        Ok(lines)
+    }
+
+    /// What keeps a URL from being fetched, whatever it is worth: the scope, robots.txt, its host, or the
+    /// answer to its last request. `None` if nothing does.
+    pub fn obstacle(
+        &mut self,
+        url: &CanonicalUrl,
+        now: Time,
+    ) -> Result<Option<String>, CrawlError> {
+        let Some(page) = self.pages.page_of(url.as_str())? else {
+            return self.obstacle_of_unknown(url);
+        };
+        let (row, host) = (self.pages.page_row(page)?, self.taped.host_of(page));
+        if let Some(dropped) = self.barred(host, url, &row)? {
+            return Ok(Some(self.told_drop(url, dropped)));
+        }
+        if let Some(setback) = self.pages.setback(SetbackOf::Host(host))? {
+            return Ok(Some(self.told_setback(url, &setback, now)));
+        }
+        let setback = self.pages.setback(SetbackOf::Page(page))?;
+        let copied = self.pages.copy(page)?.map(|copy| copy.at);
+        let setback = setback.filter(|setback| copied.is_none_or(|at| at < setback.at));
+        Ok(setback.map(|setback| self.told_setback(url, &setback, now)))
+    }
+
+    /// What an operator should know about a page that is fetched all the same.
+    pub fn remark(&mut self, url: &CanonicalUrl) -> Result<Option<String>, CrawlError> {
+        let told =
+            || format!("robots.txt disallows it, but {} is your own host (--own).", url.host());
+        Ok(self.overrides_robots(url)?.then(told))
+    }
+
+    fn obstacle_of_unknown(&mut self, url: &CanonicalUrl) -> Result<Option<String>, CrawlError> {
+        if let Err(dropped) = self.scope.covers(url, false) {
+            return Ok(Some(self.told_drop(url, dropped)));
+        }
+        let host = self.pages.host_of(url.origin());
+        let is_disallowed = match host {
+            Some(host) => !self.allows(host, url.path_and_query())?,
+            None => false,
+        };
+        Ok(is_disallowed.then(|| self.told_drop(url, DropReason::Disallowed)))
+    }
+
+    fn told_drop(&self, url: &CanonicalUrl, dropped: DropReason) -> String {
+        match dropped {
+            DropReason::Disallowed => format!(
+                "robots.txt disallows it. If {0} is your own host, name it with --own {0}.",
+                url.host()
+            ),
+            DropReason::Soft404 => "Its content is what its host shows for a page that does not \
+                                    exist (soft-404), so no copy is kept."
+                .to_owned(),
+            DropReason::Duplicate | DropReason::NearDuplicate => {
+                format!("Another page of its host reads the same ({dropped}), so no copy is kept.")
+            }
+            _ => self.scope.tell(url, dropped),
+        }
+    }
+
+    fn told_setback(&self, url: &CanonicalUrl, setback: &Setback, now: Time) -> String {
+        let host = url.host();
+        let ago = lasting(now.since(setback.at).seconds());
+        let status =
+            setback.status.map_or_else(String::new, |status| format!(" with status {status}"));
+        let reason = match setback.cause {
+            SetbackCause::Dropped(dropped) => return self.told_drop(url, dropped),
+            SetbackCause::Failed(reason) => reason,
+        };
+        match reason {
+            Reason::BlockedAddress => format!(
+                "Its host {host} has a private or loopback address, which is blocked. If it is your \
+                 own network, crawl with --allow-private."
+            ),
+            Reason::NoAddress => {
+                format!("The name {host} does not exist or has no address. Check its spelling.")
+            }
+            Reason::Dns => format!("The name {host} could not be looked up, {ago} ago."),
+            Reason::RobotsUnreachable => format!(
+                "The robots.txt of {host} could not be read, {ago} ago, so nothing is fetched from it."
+            ),
+            Reason::Forbidden => format!(
+                "The server refused it{status}, {ago} ago. If it is your own site, set credentials in \
+                 the section [host.\"{host}\"] of the settings."
+            ),
+            Reason::TooManyRequests | Reason::Unavailable => {
+                format!("The server asked for fewer requests{status}, {ago} ago.")
+            }
+            Reason::Gone => format!("The server says{status} that it does not exist."),
+            Reason::Redirect => {
+                let to = setback.to.as_deref().unwrap_or_default();
+                let target = CanonicalUrl::parse(to).ok();
+                let dropped = target.as_ref().and_then(|to| self.scope.covers(to, false).err());
+                let out = target.zip(dropped).map(|(to, dropped)| self.scope.tell(&to, dropped));
+                let out = out.map_or_else(String::new, |out| format!(" {out}"));
+                format!("It redirects to {to}.{out}")
+            }
+            other => format!("The last request failed{status}, {ago} ago: {other}."),
+        }
+    }
+}
