@@ -339,7 +339,11 @@ fn portrait(url: &CanonicalUrl, found: &PageAnswer) -> Markup {
     html! {
         h2 { (clean(url.as_str())) }
         @if let Some(why) = &portrait.why {
-            section { h3 { "Why" } @for line in told(why, found.now).lines() { p { (line) } } }
+            section {
+                h3 { "Why" }
+                @if let Some(told) = &portrait.in_the_way { p { (clean(told)) } }
+                @for line in told(why, found.now).lines() { p { (line) } }
+            }
         }
         section {
             h3 { "Details" }

@@ -81,7 +81,11 @@ pub(crate) async fn why(
     match found.portrait {
         None => refuse(StatusCode::NOT_FOUND, "this crawl does not know that page"),
         Some(portrait) => match portrait.why {
-            Some(why) => Json(why_json(&why, &text, found.now)).into_response(),
+            Some(why) => {
+                let mut json = why_json(&why, &text, found.now);
+                json["in_the_way"] = portrait.in_the_way.into();
+                Json(json).into_response()
+            }
             None => refuse(StatusCode::NOT_FOUND, "this crawl's policy cannot explain itself"),
         },
     }

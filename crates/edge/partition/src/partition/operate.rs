@@ -74,6 +74,8 @@ pub struct Portrait {
     pub via: Option<String>,
     /// Its newest copy.
     pub copy: Option<CopyRow>,
+    /// What keeps it from being fetched, whatever it is worth.
+    pub in_the_way: Option<String>,
     /// The policy's explanation, if it has one.
     pub why: Option<Explanation>,
 }
@@ -228,6 +230,7 @@ impl Partition {
             None => self.pages.foreign_via(page)?,
         };
         let why = self.taped.why(page, now);
-        Ok(Some(Portrait { page, row, via, copy, why }))
+        let in_the_way = self.obstacle(url, now)?.or(self.remark(url)?);
+        Ok(Some(Portrait { page, row, via, copy, in_the_way, why }))
     }
 }
