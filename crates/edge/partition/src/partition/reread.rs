@@ -5,6 +5,7 @@
 //! scope. It does so beside the crawl, a slice of time in every turn of the loop, one copy in memory at
 //! a time; the position is stored, so the next start goes on where this one stopped.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use tidewatch_archive::{path_of, read_at};
@@ -40,7 +41,9 @@ impl Reread {
     ) -> Result<Option<Reread>, StoreError> {
         let end = PageId(pages.store().pages());
         let stored = pages.meta(SCOPE)?;
-        let is_other = stored.as_ref().is_some_and(|stored| stored.as_slice() != scope.as_bytes());
+        // The first versions stored no scope; what they dropped is looked for once.
+        let is_other =
+            stored.as_ref().map_or(end.0 > 0, |stored| stored.as_slice() != scope.as_bytes());
         if is_other {
             pages.put_meta(NAME, 0_u32.to_le_bytes().to_vec());
         }
@@ -89,7 +92,9 @@ impl Partition {
         if row.hops.is_requisite() {
             return Ok(());
         }
-        let (links, feeds) = links_of(&url, &record, &self.config.agent);
+        // A page that makes the parser panic has no links.
+        let read = || links_of(&url, &record, &self.config.agent);
+        let (links, feeds) = catch_unwind(AssertUnwindSafe(read)).unwrap_or_default();
         let depth = row.depth.saturating_add(1);
         let found = Found { via: Some(page), depth, ..Found::named(false) };
         let mut seen = Vec::with_capacity(links.len());
