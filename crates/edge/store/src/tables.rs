@@ -10,7 +10,8 @@ use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
 use crate::{
-    Batch, CopyRow, Hops, HostRow, PageRow, Parcel, SentLink, Setback, SetbackOf, StoreError, TwinKey,
+    Batch, CopyRow, Hops, HostRow, PageRow, Parcel, SentLink, Setback, SetbackOf, StoreError,
+    TwinKey,
 };
 
 /// All tables, open.
