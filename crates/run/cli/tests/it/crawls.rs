@@ -52,6 +52,7 @@ fn a_crawl_shows_its_figures_while_it_runs_and_exports_what_it_knows() {
     let log = String::from_utf8(done.stderr).unwrap();
     let first: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
     assert_eq!(first["event"], "ready");
+    assert!(log.contains("\"scope\":\"the seeds' domains: "), "{log}");
     exports(&living.folder);
 }
 
@@ -141,6 +142,18 @@ fn what_cannot_be_crawled_is_told_in_a_sentence() {
     refuse("crawl http://a.example/ --dir d --config hosts.toml", &["hosts_file", "line 1"]);
     refuse("crawl http://a.example/ --dir d --config roots.toml", &["roots_file", "PEM"]);
     refuse("crawl http://a.example/ --dir d --config proxy.toml", &["network.proxy", "host:port"]);
+    refuse(
+        "crawl http://a.example/ --dir e --scope rules",
+        &["nothing without a rule", "--include"],
+    );
+    refuse(
+        "crawl http://a.example/ --dir e --hosts bad.toml",
+        &["bad.toml, line 1", "is not a host"],
+    );
+    refuse(
+        "crawl http://a.example/ --dir e --own http://",
+        &["[host.\"http://\"]", "must be a host"],
+    );
     refuse("crawl http://a.example/ --dir other", &["holds other files and no crawl"]);
     refuse("crawl http://a.example/ --dir seeds", &["seeds"]);
     refuse("crawl http://a.example/ --dir old", &["format 1", "reads format"]);
