@@ -7,7 +7,9 @@ mod idle;
 mod receive;
 mod send;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -172,10 +174,7 @@ impl Fetcher {
             let exchange = self.exchange(&mut hop, request, hops.is_empty());
             let done = tokio::time::timeout_at(deadline, exchange).await;
             hop.total = hop.at.elapsed().unwrap_or_default();
-            let next = match done.unwrap_or(Err(Failure::TotalTimeout { limit })) {
-                Ok(()) => redirect(&hop),
-                Err(failure) => Err(failure),
-            };
+            let next = judge(&mut hop, done.unwrap_or(Err(Failure::TotalTimeout { limit })));
             hops.push(hop);
             match next {
                 Ok(None) => break End::Answered,
@@ -202,8 +201,7 @@ impl Fetcher {
         let limit = self.limits().total;
         let done = tokio::time::timeout(limit, exchange).await;
         hop.total = hop.at.elapsed().unwrap_or_default();
-        let done = done.unwrap_or(Err(Failure::TotalTimeout { limit }));
-        let end = match done.and_then(|()| redirect(&hop)) {
+        let end = match judge(&mut hop, done.unwrap_or(Err(Failure::TotalTimeout { limit }))) {
             Ok(None) => End::Answered,
             Ok(Some(target)) => End::Redirect(target),
             Err(failure) => End::Failed(failure),
@@ -273,16 +271,41 @@ fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
-/// The redirect target of a response, if any.
-fn redirect(hop: &Hop) -> Result<Option<CanonicalUrl>, Failure> {
+/// The redirect target of a response, if any. Status and Location decide: only a page needs its
+/// body.
+fn judge(hop: &mut Hop, done: Result<(), Failure>) -> Result<Option<CanonicalUrl>, Failure> {
+    match (done, &mut hop.response) {
+        (Ok(()), _) => {}
+        (Err(failure), Some(response))
+            if failure.is_of_body() && !(200..300).contains(&response.status) =>
+        {
+            response.is_damaged = true;
+        }
+        (Err(failure), _) => return Err(failure),
+    }
     let Some(response) = hop.response.as_ref().filter(|response| is_redirect(response.status))
     else {
         return Ok(None);
     };
     let location =
         response.headers.get(header::LOCATION).ok_or(Failure::RedirectWithoutLocation)?;
-    // Servers write raw UTF-8 here; the URL parser encodes it.
-    let location = String::from_utf8_lossy(location.as_bytes());
     let base = Base::parse(hop.url.as_str()).map_err(Failure::RedirectRefused)?;
-    base.join(&location).map(Some).map_err(Failure::RedirectRefused)
+    base.join(&location_text(location.as_bytes())).map(Some).map_err(Failure::RedirectRefused)
+}
+
+/// A Location as text. Servers write raw UTF-8, which the URL parser encodes; bytes of any other
+/// encoding are percent-encoded as they are, as browsers do.
+fn location_text(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(3 * bytes.len());
+    for byte in bytes {
+        match byte {
+            0..0x80 => text.push(char::from(*byte)),
+            // Writing to a string cannot fail.
+            _ => drop(write!(text, "%{byte:02X}")),
+        }
+    }
+    Cow::Owned(text)
 }

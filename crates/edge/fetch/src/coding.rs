@@ -1,13 +1,18 @@
 //! Decodes content encodings in bounded memory.
 //!
 //! Bytes are decoded as they arrive, into a sink that holds no more than its limit, so a
-//! decompression bomb costs at most the limit. Windows are bounded too: 8 MiB for zstd
+//! decompression bomb costs at most the limit, and less if its ratio gives it away. Windows are bounded too: 8 MiB for zstd
 //! (RFC 9659), 16 MiB for brotli by its format, 32 KiB for gzip.
+//!
+//! Like browsers, keeps what decoded before any damage: garbage after a gzip stream, a missing
+//! footer, a wrong checksum. The body is then [damaged](Body::damage). A body of which nothing
+//! decodes fails; an empty one is empty in every encoding.
 
 use std::io::{self, Write};
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use tidewatch_parse::charset;
 
 use crate::Failure;
 
@@ -19,6 +24,17 @@ const BROTLI_BUFFER: usize = 16 * 1024;
 
 /// Most bytes preallocated for a body.
 const MOST_ROOM: usize = 128 * 1024;
+
+/// A body that outgrows this gets room up to its limit at once: growing by doubling, it would be
+/// held twice while it is copied. Memory that is reserved but never written costs nothing.
+const LARGE: usize = 1024 * 1024;
+
+/// A body that decodes to more than this many times its bytes on the wire is cut: deflate cannot
+/// do more, and honest text comes nowhere near.
+const MOST_RATIO: usize = 1032;
+
+/// Bytes that are kept whatever the ratio.
+const ANY_RATIO: usize = 4 * 1024 * 1024;
 
 /// A content encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +56,9 @@ impl Coding {
     }
 }
 
+/// Words that servers write where a body has no encoding. They write charsets, too.
+const NO_CODING: [&str; 7] = ["", "identity", "none", "null", "binary", "7bit", "8bit"];
+
 /// The encodings that `Content-Encoding` headers name, in the order they were applied.
 pub(crate) fn codings<'a>(
     headers: impl Iterator<Item = &'a str>,
@@ -49,7 +68,7 @@ pub(crate) fn codings<'a>(
     let mut count = 0;
     for name in headers.flat_map(|value| value.split(',')).map(str::trim) {
         let coding = match name.to_ascii_lowercase().as_str() {
-            "" | "identity" => continue,
+            name if NO_CODING.contains(&name) || charset::is_label(name) => continue,
             "gzip" | "x-gzip" => Coding::Gzip,
             "deflate" => Coding::Deflate,
             "br" => Coding::Brotli,
@@ -74,36 +93,55 @@ pub(crate) fn codings<'a>(
 pub(crate) struct Body {
     top: Box<dyn Layer>,
     outermost: Option<Coding>,
+    wire_bytes: usize,
+    damage: Option<Failure>,
 }
 
 impl Body {
     /// Preallocates `expected` bytes, up to [`MOST_ROOM`]: servers may lie.
     pub(crate) fn new(codings: &[Coding], limit: usize, expected: usize) -> Result<Self, Failure> {
         let bytes = Vec::with_capacity(expected.min(limit).min(MOST_ROOM));
-        let mut top: Box<dyn Layer> = Box::new(Sink { bytes, limit, is_full: false });
+        let mut top: Box<dyn Layer> = Box::new(Sink { bytes, limit, most: limit, is_full: false });
         // The last encoding applied is decoded first, so it goes on top.
         for coding in codings {
             top = layer(*coding, top).map_err(|error| bad(*coding, &error))?;
         }
-        Ok(Self { top, outermost: codings.last().copied() })
+        let outermost = codings.last().copied();
+        Ok(Self { top, outermost, wire_bytes: 0, damage: None })
     }
 
-    /// Decodes `bytes`. Returns `false` once the limit is reached; drop the rest.
+    /// Decodes `bytes`. Returns `false` once the limit or damage is reached; drop the rest.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
+        self.wire_bytes = self.wire_bytes.saturating_add(bytes.len());
+        let by_ratio = self.wire_bytes.saturating_mul(MOST_RATIO).max(ANY_RATIO);
+        let sink = self.top.sink();
+        sink.limit = sink.most.min(by_ratio);
         let done = self.top.write_all(bytes);
+        self.settle(done)
+    }
+
+    /// Ends the body.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        // Servers declare an encoding for empty bodies, too.
+        if self.wire_bytes == 0 {
+            return Ok(());
+        }
+        let done = self.top.end();
+        self.settle(done).map(|_| ())
+    }
+
+    fn settle(&mut self, done: io::Result<()>) -> Result<bool, Failure> {
         if self.top.sink().is_full {
             return Ok(false);
         }
-        done.map(|()| true).map_err(|error| self.failure(&error))
-    }
-
-    /// Ends the body; fails if an encoding is incomplete.
-    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        let done = self.top.end();
-        if self.top.sink().is_full {
-            return Ok(());
+        let Err(error) = done else { return Ok(true) };
+        // A decoder may hold bytes that it decoded before the damage.
+        let _ = self.top.end();
+        if self.top.sink().bytes.is_empty() {
+            return Err(self.failure(&error));
         }
-        done.map_err(|error| self.failure(&error))
+        self.damage = Some(self.failure(&error));
+        Ok(false)
     }
 
     /// The decoded bytes so far.
@@ -114,6 +152,11 @@ impl Body {
     /// Whether the body was truncated at its limit.
     pub(crate) fn is_cut(&mut self) -> bool {
         self.top.sink().is_full
+    }
+
+    /// Why the body did not decode to its end, if it did not.
+    pub(crate) fn damage(&mut self) -> Option<Failure> {
+        self.damage.take()
     }
 
     fn failure(&self, error: &io::Error) -> Failure {
@@ -145,7 +188,7 @@ impl Layer for Box<dyn Layer> {
 
 fn layer(coding: Coding, below: Box<dyn Layer>) -> io::Result<Box<dyn Layer>> {
     Ok(match coding {
-        Coding::Gzip => Box::new(Gzip { decoder: MultiGzDecoder::new(below), has_begun: false }),
+        Coding::Gzip => Box::new(MultiGzDecoder::new(below)),
         Coding::Deflate => Box::new(Deflate::Unknown { below: Some(below), first: Vec::new() }),
         Coding::Brotli => Box::new(DecompressorWriter::new(below, BROTLI_BUFFER)),
         Coding::Zstd => {
@@ -156,16 +199,21 @@ fn layer(coding: Coding, below: Box<dyn Layer>) -> io::Result<Box<dyn Layer>> {
     })
 }
 
-/// The decoded bytes, at most `limit`.
+/// The decoded bytes, at most `limit` now and `most` in the end.
 struct Sink {
     bytes: Vec<u8>,
     limit: usize,
+    most: usize,
     is_full: bool,
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.limit - self.bytes.len();
+        let is_short = self.bytes.capacity() - self.bytes.len() < bytes.len().min(room);
+        if is_short && self.bytes.len() + bytes.len() > LARGE {
+            self.bytes.reserve_exact(self.most - self.bytes.len());
+        }
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
         if bytes.len() > room {
             self.is_full = true;
@@ -189,33 +237,14 @@ impl Layer for Sink {
     }
 }
 
-/// Gzip. Servers also declare it for empty bodies.
-struct Gzip {
-    decoder: MultiGzDecoder<Box<dyn Layer>>,
-    has_begun: bool,
-}
-
-impl Write for Gzip {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.has_begun |= !bytes.is_empty();
-        self.decoder.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Layer for Gzip {
+impl Layer for MultiGzDecoder<Box<dyn Layer>> {
     fn end(&mut self) -> io::Result<()> {
-        if self.has_begun {
-            self.decoder.try_finish()?;
-        }
-        self.decoder.get_mut().end()
+        self.try_finish()?;
+        self.get_mut().end()
     }
 
     fn sink(&mut self) -> &mut Sink {
-        self.decoder.get_mut().sink()
+        self.get_mut().sink()
     }
 }
 
@@ -274,7 +303,6 @@ impl Layer for Deflate {
                 decoder.try_finish()?;
                 decoder.get_mut().end()
             }
-            Self::Unknown { below: Some(below), first } if first.is_empty() => below.end(),
             Self::Unknown { .. } => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
@@ -360,15 +388,48 @@ mod tests {
             let cut = decode(&codings, &encoded, 10);
             assert_eq!(cut, Ok((TEXT[..10].to_vec(), true)), "{codings:?}");
         }
-        assert_eq!(decode(&[Coding::Gzip], b"", 10), Ok((vec![], false)));
     }
 
     #[test]
-    fn damage_has_a_name() {
+    fn an_empty_body_is_empty_in_every_coding() {
+        for coding in [Coding::Gzip, Coding::Deflate, Coding::Brotli, Coding::Zstd] {
+            for codings in [vec![coding], vec![coding, Coding::Gzip]] {
+                assert_eq!(decode(&codings, b"", 10), Ok((vec![], false)), "{codings:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_decoded_before_damage_is_kept() {
         let encoded = gzip(TEXT);
+        let mut bad_sum = encoded.clone();
+        bad_sum[encoded.len() - 8] ^= 1;
+        let damaged = [
+            (Coding::Gzip, [&encoded[..], b"<!-- cached -->"].concat()),
+            (Coding::Gzip, [&encoded[..], &[0; 9]].concat()),
+            (Coding::Gzip, encoded[..encoded.len() - 8].to_vec()),
+            (Coding::Gzip, bad_sum),
+            (Coding::Zstd, [&zstd::stream::encode_all(TEXT, 3).unwrap()[..], b"junk"].concat()),
+        ];
+        for (coding, bytes) in damaged {
+            let mut body = Body::new(&[coding], 1000, 0).unwrap();
+            if body.push(&bytes).unwrap() {
+                body.finish().unwrap();
+            }
+            assert_eq!((body.take(), body.is_cut()), (TEXT.to_vec(), false), "{bytes:?}");
+            assert!(body.damage().is_some(), "{bytes:?}");
+        }
+        let whole = [encoded.clone(), encoded].concat();
+        let mut body = Body::new(&[Coding::Gzip], 1000, 0).unwrap();
+        assert_eq!(body.push(&whole).and_then(|_| body.finish()), Ok(()));
+        assert_eq!((body.take().len(), body.damage()), (2 * TEXT.len(), None));
+    }
+
+    #[test]
+    fn a_body_of_which_nothing_decodes_has_a_name() {
         let reason = |result: Result<_, Failure>| result.map(|_| ()).unwrap_err().reason().name();
-        let cut = decode(&[Coding::Gzip], &encoded[..encoded.len() - 9], 1000);
-        assert_eq!(reason(cut), "bad-encoding");
+        assert_eq!(reason(decode(&[Coding::Gzip], b"<html>", 10)), "bad-encoding");
+        assert_eq!(reason(decode(&[Coding::Deflate], b"x", 10)), "bad-encoding");
         assert_eq!(reason(decode(&[Coding::Brotli], b"\xff\xff\xff\xff", 10)), "bad-encoding");
         assert_eq!(reason(decode(&[Coding::Zstd], b"nonsense", 10)), "bad-encoding");
     }
@@ -377,7 +438,10 @@ mod tests {
     fn reads_the_header() {
         let read = |value: &'static str| codings([value].into_iter(), 2);
         assert_eq!(read("gzip, BR"), Ok(vec![Coding::Gzip, Coding::Brotli]));
-        assert_eq!(read("identity"), Ok(vec![]));
+        for none in ["identity", "none", "UTF-8", "iso-8859-1", "", "binary, gzip"] {
+            let want = if none.contains("gzip") { vec![Coding::Gzip] } else { vec![] };
+            assert_eq!(read(none), Ok(want), "{none}");
+        }
         assert_eq!(read("gzip,gzip,gzip").unwrap_err().reason().name(), "too-many-encodings");
         assert_eq!(read("rot13").unwrap_err().reason().name(), "unknown-encoding");
     }

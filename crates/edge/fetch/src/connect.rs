@@ -229,7 +229,7 @@ impl Connector {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let io = TokioIo::new(Recorded { socket, tape: tape.clone() });
+        let io = TokioIo::new(Recorded::new(socket, tape.clone()));
         let handshake = http1::Builder::new()
             .max_headers(self.limits.headers)
             .max_header_size(self.limits.head_bytes)

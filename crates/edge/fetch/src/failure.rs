@@ -152,6 +152,21 @@ impl Failure {
         }
     }
 
+    /// Whether it may concern a response's body alone, so that status and headers are still good.
+    pub(crate) fn is_of_body(&self) -> bool {
+        matches!(
+            self,
+            Self::Protocol { .. }
+                | Self::IdleTimeout { .. }
+                | Self::TotalTimeout { .. }
+                | Self::TooSlow { .. }
+                | Self::Incomplete
+                | Self::TooManyEncodings { .. }
+                | Self::UnknownEncoding { .. }
+                | Self::BadEncoding { .. }
+        )
+    }
+
     /// The failure that a hyper error stands for.
     pub(crate) fn of_hyper(error: &hyper::Error) -> Self {
         use std::error::Error as _;

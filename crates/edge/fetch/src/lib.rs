@@ -16,6 +16,7 @@
 //! idle connection.
 
 pub mod address;
+mod chunks;
 mod client;
 mod coding;
 mod connect;

@@ -143,6 +143,8 @@ pub struct Response {
     pub wire_bytes: u64,
     /// Whether the body was truncated at its limit.
     pub is_cut: bool,
+    /// Whether the body broke off or did not decode to its end. `body` is what came before.
+    pub is_damaged: bool,
 }
 
 impl Response {

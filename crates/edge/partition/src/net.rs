@@ -256,7 +256,11 @@ impl Net {
             digest,
             media_type: &response.media_type(),
             status: response.status,
-            truncated: response.is_cut.then_some("length"),
+            truncated: match response {
+                response if response.is_cut => Some("length"),
+                response if response.is_damaged => Some("unspecified"),
+                _ => None,
+            },
             revisit,
             metadata: &metadata,
         };

@@ -58,6 +58,7 @@ struct Answer {
     body_bytes: Option<usize>,
     wire_bytes: Option<u64>,
     is_cut: bool,
+    is_damaged: bool,
     etag: Option<String>,
     last_modified: Option<String>,
     redirects: Vec<Step>,
@@ -108,6 +109,7 @@ impl Answer {
             body_bytes: response.map(|response| response.body.len()),
             wire_bytes: response.map(|response| response.wire_bytes),
             is_cut: response.is_some_and(|response| response.is_cut),
+            is_damaged: response.is_some_and(|response| response.is_damaged),
             etag: validators.etag,
             last_modified: validators.last_modified,
             redirects,
@@ -133,6 +135,9 @@ impl Answer {
         let bytes = self.body_bytes.unwrap_or_default();
         let wire = self.wire_bytes.unwrap_or_default();
         lines.push(format!("bytes      {bytes} decoded, {wire} on the wire"));
+        if self.is_damaged {
+            lines.push("damaged    the body is what came before it broke off".to_owned());
+        }
         lines.push(format!("took       {} ms\n", self.total_ms));
         lines.join("\n")
     }

@@ -39,15 +39,16 @@ impl Fetcher {
             body: Vec::new(),
             wire_bytes: 0,
             is_cut: false,
+            is_damaged: false,
         });
         // HTTP/2 itself does not limit the number of fields.
         if response.headers.len() > self.limits().headers {
             return Err(Failure::HeadTooLarge);
         }
         let kept = self.body_limit(response, ask.purpose);
-        self.read(response, body, kept).await?;
+        self.read(response, body, kept, ask.purpose).await?;
         // A response from memory has no address and no connection to keep.
-        if !response.is_cut && hop.address.is_some() {
+        if !response.is_cut && !response.is_damaged && hop.address.is_some() {
             self.idle.park(hop.url.origin(), connection);
         }
         Ok(())
@@ -70,6 +71,7 @@ impl Fetcher {
         response: &mut Response,
         mut body: Incoming,
         kept: usize,
+        purpose: Purpose,
     ) -> Result<(), Failure> {
         let names = response.headers.get_all(header::CONTENT_ENCODING).iter();
         let names = names.map(|value| value.to_str().unwrap_or("unreadable"));
@@ -79,7 +81,13 @@ impl Fetcher {
         let done = self.pour(response, &mut body, &mut decoding).await;
         response.is_cut = decoding.is_cut();
         response.body = decoding.take();
-        done
+        let damage = decoding.damage();
+        response.is_damaged = damage.is_some();
+        match damage {
+            // Half a robots.txt may lack the rule that counts.
+            Some(failure) if purpose == Purpose::Robots => Err(failure),
+            _ => done,
+        }
     }
 
     async fn pour(

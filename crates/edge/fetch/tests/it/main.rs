@@ -4,6 +4,7 @@
 
 mod bombs;
 mod exchange;
+mod forgiven;
 mod limits;
 mod private;
 mod redirects;
