@@ -62,33 +62,42 @@ impl Sitemap {
     /// Reads a sitemap in any of its forms; `label` is the charset of the HTTP header.
     pub fn parse(bytes: &[u8], label: Option<&str>) -> Result<Self, Refused> {
         if bytes.starts_with(&[0x1f, 0x8b]) {
-            return parse_plain(&unzip(bytes)?, label);
+            let (plain, is_whole) = unzip(bytes)?;
+            return parse_plain(&plain, label, is_whole);
         }
         if bytes.len() > MAX_BYTES {
             return Err(Refused::TooLarge { limit: MAX_BYTES });
         }
-        parse_plain(bytes, label)
+        parse_plain(bytes, label, true)
     }
 }
 
-fn unzip(bytes: &[u8]) -> Result<Vec<u8>, Refused> {
-    let mut plain = Vec::new();
+/// Deflate makes nothing smaller than this part of itself.
+const MOST_RATIO: usize = 1032;
+
+/// The decompressed bytes, and whether they are all.
+fn unzip(bytes: &[u8]) -> Result<(Vec<u8>, bool), Refused> {
+    // All room at once: growing by doubling, the text would be held twice while it is copied.
+    let room = bytes.len().saturating_mul(MOST_RATIO).min(MAX_BYTES + 1);
+    let mut plain = Vec::with_capacity(room);
     let limit = MAX_BYTES as u64 + 1;
     let done = MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut plain);
     match done {
         Ok(_) if plain.len() > MAX_BYTES => Err(Refused::TooLarge { limit: MAX_BYTES }),
-        Ok(_) => Ok(plain),
+        Ok(_) => Ok((plain, true)),
         // The entries before the damage are still good.
-        Err(_) if !plain.is_empty() => Ok(plain),
+        Err(_) if !plain.is_empty() => Ok((plain, false)),
         Err(_) => Err(Refused::BadGzip),
     }
 }
 
-fn parse_plain(bytes: &[u8], label: Option<&str>) -> Result<Sitemap, Refused> {
+fn parse_plain(bytes: &[u8], label: Option<&str>, is_whole: bool) -> Result<Sitemap, Refused> {
     let text = xml::decode(bytes, label);
     let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     if !start.starts_with('<') {
-        return Ok(list(start));
+        // The last line of a damaged list may be half a URL.
+        let last = start.rfind(['\n', '\r']).filter(|_| !is_whole);
+        return Ok(list(&start[..last.unwrap_or(if is_whole { start.len() } else { 0 })]));
     }
     let mut reading = Reading::default();
     match xml::walk(start, &mut reading) {
@@ -133,6 +142,8 @@ enum Field {
 struct Reading {
     sitemap: Option<Sitemap>,
     prefix: String,
+    /// The prefix of the protocol's namespace, if the root declares one.
+    own_prefix: Option<String>,
     /// The entry being read, and its text outside any element.
     entry: Option<(Entry, String)>,
     field: Option<(Field, String)>,
@@ -148,7 +159,9 @@ impl Handler for Reading {
         if self.sitemap.is_none() {
             return self.root(element);
         }
-        let is_own = element.prefix == self.prefix || element.prefix.is_empty();
+        let is_own = element.prefix == self.prefix
+            || element.prefix.is_empty()
+            || self.own_prefix.as_deref() == Some(element.prefix);
         if !is_own {
             return Ok(());
         }
@@ -184,6 +197,12 @@ impl Handler for Reading {
         }
     }
 
+    /// Half a URL is none.
+    fn cut(&mut self) {
+        self.field = None;
+        self.entry.take_if(|(entry, _)| entry.url.is_empty());
+    }
+
     fn is_full(&self) -> bool {
         self.sitemap.as_ref().is_some_and(|sitemap| sitemap.is_cut)
     }
@@ -200,6 +219,7 @@ impl Reading {
             }
         };
         root.prefix.clone_into(&mut self.prefix);
+        self.own_prefix = root.prefix_of(&["sitemaps.org/schemas/sitemap/"]).map(str::to_owned);
         self.sitemap = Some(Sitemap { kind, entries: Vec::new(), is_cut: false });
         Ok(())
     }

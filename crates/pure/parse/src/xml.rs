@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use memchr::{memchr, memmem};
 
 use crate::{Refused, charset, html::decode_attribute};
@@ -40,17 +41,29 @@ impl<'a> Element<'a> {
 
     /// The value of the attribute with the (prefixed) `name`.
     pub(crate) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
+        let found = self.attributes().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| decode_attribute(value))
+    }
+
+    /// The prefix that the element declares for a namespace whose name has one of `parts`.
+    pub(crate) fn prefix_of(&self, parts: &[&str]) -> Option<&'a str> {
+        self.attributes().find_map(|(key, value)| {
+            let prefix = key.strip_prefix("xmlns:")?;
+            parts.iter().any(|part| value.contains(part)).then_some(prefix)
+        })
+    }
+
+    /// Names and values as written.
+    fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let mut rest = self.attributes;
-        loop {
+        std::iter::from_fn(move || {
             let (key, after) = rest.split_once('=')?;
             let after = after.trim_start();
             let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''))?;
             let (value, next) = after[1..].split_once(quote)?;
-            if key.trim().eq_ignore_ascii_case(name) {
-                return Some(decode_attribute(value));
-            }
             rest = next;
-        }
+            Some((key.trim(), value))
+        })
     }
 }
 
@@ -59,21 +72,36 @@ pub(crate) trait Handler {
     fn open(&mut self, depth: usize, element: &Element<'_>) -> Result<(), Refused>;
     fn text(&mut self, text: &str);
     fn close(&mut self, depth: usize);
+    /// The document ends inside an element: what is being gathered is incomplete.
+    fn cut(&mut self) {}
     /// Whether to stop.
     fn is_full(&self) -> bool {
         false
     }
 }
 
-/// Decodes a document by its byte order mark, its declaration, or else as UTF-8.
+/// Decodes a document by its byte order mark, the zeros of UTF-16, the header's `label`, its
+/// declaration, or else as UTF-8. A document without zeros is not UTF-16, whatever it says.
 pub(crate) fn decode<'a>(bytes: &'a [u8], label: Option<&str>) -> Cow<'a, str> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARATION_BYTES)]);
     let declared = head.split_once("<?xml").and_then(|(_, rest)| {
         let (declaration, _) = rest.split_once("?>")?;
         Element::new("xml", declaration).attribute("encoding").map(Cow::into_owned)
     });
-    let label = label.or(declared.as_deref()).unwrap_or("utf-8");
-    charset::decode(bytes, Some(label)).text
+    let named = [label, declared.as_deref()].into_iter().flatten();
+    let mut named = named.filter_map(|label| Encoding::for_label(label.as_bytes()));
+    let named = named.find(|encoding| ![UTF_16LE, UTF_16BE].contains(encoding));
+    let encoding = utf16(bytes).or(named).unwrap_or(UTF_8);
+    charset::decode(bytes, Some(encoding.name())).text
+}
+
+/// UTF-16 without a byte order mark shows by the zeros beside its first two characters.
+fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
+    match bytes {
+        [1..0x80, 0, 1..0x80, 0, ..] => Some(UTF_16LE),
+        [0, 1..0x80, 0, 1..0x80, ..] => Some(UTF_16BE),
+        _ => None,
+    }
 }
 
 /// Walks a document and reports it to `handler`.
@@ -82,6 +110,9 @@ pub(crate) fn walk(text: &str, handler: &mut impl Handler) -> Result<(), Refused
     let mut rest = text;
     while !rest.is_empty() && !walker.handler.is_full() {
         rest = walker.step(rest)?;
+    }
+    if rest.is_empty() && !walker.open.is_empty() {
+        walker.handler.cut();
     }
     while walker.open.pop().is_some() {
         walker.handler.close(walker.open.len());

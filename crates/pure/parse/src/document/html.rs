@@ -19,7 +19,8 @@ type Readers = (Option<Shingler>, Option<PlainText>);
 
 fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Parsed {
     let decoded = decode(source.bytes, source.label());
-    let mut visitors = (Links::new(wanted.agent), reading(wanted, wanted.scope));
+    let links = Links::new(wanted.agent).in_encoding(decoded.encoding);
+    let mut visitors = (links, reading(wanted, wanted.scope));
     scan(&decoded.text, &mut visitors);
     let (links, mut reading) = visitors;
     reading.reader.end_block();

@@ -231,10 +231,12 @@ fn candidates(source: &Source<'_>) -> Vec<&'static (Kind, Parser)> {
 /// Bytes at the beginning of a document used to recognise it.
 const SNIFFED: usize = 4096;
 
-/// The beginning of a document in lower case. A gzipped document, which only a sitemap may be,
-/// gives the gzip magic number.
+/// The beginning of a document in lower case, without the zeros of UTF-16. A gzipped document, which
+/// only a sitemap may be, gives the gzip magic number.
 fn head(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(SNIFFED)]).to_ascii_lowercase()
+    let mut head = String::from_utf8_lossy(&bytes[..bytes.len().min(SNIFFED)]).to_ascii_lowercase();
+    head.retain(|c| c != '\0');
+    head
 }
 
 fn has(head: &str, marks: &[&str]) -> bool {

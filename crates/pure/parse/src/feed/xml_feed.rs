@@ -13,6 +13,11 @@ use crate::{
     xml::{self, Element, Handler},
 };
 
+/// Parts of the names of RSS's namespaces.
+const RSS: &[&str] = &["purl.org/rss/", "purl.org/net/rss", "netscape.com/rdf", "userland.com/rss"];
+/// Parts of the names of Atom's namespaces.
+const ATOM: &[&str] = &["w3.org/2005/Atom", "purl.org/atom/"];
+
 pub(super) fn parse(text: &str) -> Result<Feed, Refused> {
     let mut reading = Reading::default();
     xml::walk(text, &mut reading)?;
@@ -42,6 +47,8 @@ struct Gathering {
 struct Reading {
     feed: Option<Feed>,
     root_prefix: String,
+    /// Another prefix of the feed's own elements: RSS 1.0 has `rdf:RDF` around `rss:item`.
+    own_prefix: Option<String>,
     channel_depth: Option<usize>,
     entry: Option<(usize, Entry)>,
     gathering: Option<Gathering>,
@@ -55,7 +62,9 @@ impl Handler for Reading {
         let Some(format) = self.feed.as_ref().map(|feed| feed.format) else {
             return self.root(element);
         };
-        let is_own = element.prefix.is_empty() || element.prefix == self.root_prefix;
+        let is_own = element.prefix.is_empty()
+            || element.prefix == self.root_prefix
+            || self.own_prefix.as_deref() == Some(element.prefix);
         let is_atom = format == Format::Atom;
         if !is_atom && is_own && element.is("channel") && self.channel_depth.is_none() {
             self.channel_depth = Some(depth);
@@ -87,6 +96,10 @@ impl Handler for Reading {
         self.bases.retain(|(at, _)| *at != depth);
     }
 
+    fn cut(&mut self) {
+        self.gathering = None;
+    }
+
     fn is_full(&self) -> bool {
         self.feed.as_ref().is_some_and(|feed| feed.is_cut)
     }
@@ -109,6 +122,8 @@ impl Reading {
             return Err(Refused::UnknownRoot { name });
         };
         root.prefix.clone_into(&mut self.root_prefix);
+        let namespaces = if format == Format::Atom { ATOM } else { RSS };
+        self.own_prefix = root.prefix_of(namespaces).map(str::to_owned);
         self.channel_depth = (format == Format::Atom).then_some(0);
         self.feed = Some(Feed {
             format,

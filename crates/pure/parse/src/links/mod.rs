@@ -10,6 +10,8 @@ mod language;
 mod page;
 mod reference;
 
+use encoding_rs::{Encoding, UTF_8};
+
 use crate::html::{Name, Tag, Visitor, names};
 use tidewatch_robots::Directives;
 
@@ -35,6 +37,8 @@ pub const MAX_TEXT_BYTES: usize = 512;
 #[derive(Debug, Default)]
 pub struct Links {
     agent: String,
+    /// The page's encoding, if it is not UTF-8.
+    encoding: Option<&'static Encoding>,
     base: Option<String>,
     title: Option<String>,
     language: Option<String>,
@@ -61,6 +65,14 @@ impl Links {
     /// For a crawler with the product token `agent`, which meta elements may name.
     pub fn new(agent: &str) -> Self {
         Self { agent: agent.to_owned(), ..Self::default() }
+    }
+
+    /// For a page in `encoding`: the standard encodes the queries of its links in it.
+    #[must_use]
+    pub fn in_encoding(mut self, encoding: &'static Encoding) -> Self {
+        let encoding = encoding.output_encoding();
+        self.encoding = (encoding != UTF_8).then_some(encoding);
+        self
     }
 
     /// The page, with references resolved against `address` or `<base>`.

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use tidewatch_core::url::{Base, CanonicalUrl};
 
-use super::{Links, reference::collapse};
+use super::{Links, reference::collapse, reference::in_encoding};
 use crate::html::{Name, names};
 use tidewatch_robots::Directives;
 
@@ -172,7 +172,10 @@ fn maybe_url<S: Serializer>(url: &Option<CanonicalUrl>, to: S) -> Result<S::Ok, 
 pub(super) fn resolve(all: Links, address: &Base) -> Page {
     let rebased = all.base.as_deref().and_then(|href| address.rebase(href).ok());
     let base = rebased.as_ref().unwrap_or(address);
-    let join = |reference: &str| base.join(reference).ok();
+    let join = |reference: &str| match all.encoding {
+        Some(encoding) => base.join(&in_encoding(reference, encoding)).ok(),
+        None => base.join(reference).ok(),
+    };
     let mut refused = 0;
     let mut links = Vec::with_capacity(all.found.len());
     for (position, raw) in (0..).zip(all.found) {

@@ -1,5 +1,10 @@
 //! References as a page writes them.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use encoding_rs::Encoding;
+
 use super::{Field, LinkKind, MAX_TEXT_BYTES, Refresh, Region, Rel};
 use crate::html::Tag;
 
@@ -58,6 +63,41 @@ fn push_word(text: &mut String, word: &str) {
     text.push_str(word);
 }
 
+/// The reference with its query percent-encoded in `encoding` (WHATWG URL, "percent-encode after
+/// encoding"). What the encoding lacks becomes a character reference.
+pub(super) fn in_encoding<'a>(reference: &'a str, encoding: &'static Encoding) -> Cow<'a, str> {
+    let fragment = reference.find('#').unwrap_or(reference.len());
+    let (before, fragment) = reference.split_at(fragment);
+    let Some((path, query)) = before.split_once('?').filter(|(_, query)| !query.is_ascii()) else {
+        return Cow::Borrowed(reference);
+    };
+    let mut out = format!("{path}?");
+    for run in query.split_inclusive(|c: char| c.is_ascii()) {
+        let (wide, ascii) = run.split_at(run.find(|c: char| c.is_ascii()).unwrap_or(run.len()));
+        match encoding.encode(wide) {
+            (bytes, _, false) => bytes.iter().for_each(|byte| push_byte(&mut out, *byte)),
+            _ => wide.chars().for_each(|c| push_char(&mut out, c, encoding)),
+        }
+        out.push_str(ascii);
+    }
+    Cow::Owned(out + fragment)
+}
+
+fn push_char(out: &mut String, c: char, encoding: &'static Encoding) {
+    match encoding.encode(c.encode_utf8(&mut [0; 4])) {
+        (bytes, _, false) => bytes.iter().for_each(|byte| push_byte(out, *byte)),
+        // Writing to a string cannot fail.
+        _ => drop(write!(out, "%26%23{}%3B", u32::from(c))),
+    }
+}
+
+fn push_byte(out: &mut String, byte: u8) {
+    match byte {
+        b'!'..=b'~' => out.push(char::from(byte)),
+        _ => drop(write!(out, "%{byte:02X}")),
+    }
+}
+
 /// Parses a meta refresh: seconds, then optionally `;`, `url=` and quotes (WHATWG "shared
 /// declarative refresh steps"). Without a URL the target is the page itself.
 pub(super) fn refresh(content: &str) -> Option<Refresh<String>> {
@@ -101,6 +141,21 @@ mod tests {
         for (content, want) in cases {
             let have = refresh(content);
             assert_eq!(have.as_ref().map(|r| (r.after_s, r.url.as_str())), want, "{content}");
+        }
+    }
+
+    #[test]
+    fn queries_are_in_the_encoding_of_the_page() {
+        let cases = [
+            (encoding_rs::WINDOWS_1251, "/п?q=п&r=1#п", "/п?q=%EF&r=1#п"),
+            (encoding_rs::WINDOWS_1252, "?q=caf\u{e9}&x=\u{416}", "?q=caf%E9&x=%26%231046%3B"),
+            (encoding_rs::SHIFT_JIS, "?q=\u{30bd}a", "?q=%83\\a"),
+            (encoding_rs::GBK, "?\u{4e2d}\u{6587}", "?%D6%D0%CE%C4"),
+            (encoding_rs::WINDOWS_1251, "/п", "/п"),
+            (encoding_rs::WINDOWS_1251, "?q=%D0%BF#?", "?q=%D0%BF#?"),
+        ];
+        for (encoding, reference, want) in cases {
+            assert_eq!(in_encoding(reference, encoding), want, "{reference}");
         }
     }
 

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use serde_json::Value;
+use tidewatch_core::url::Base;
 use tidewatch_parse::{
     date,
+    document::{Kind, Source, Wanted, parse},
     feed::{Entry, Feed, FeedLink, Format},
 };
 
@@ -133,6 +135,54 @@ fn an_entry_without_a_link_may_have_one_for_its_name() {
     let feed = Feed::parse(text, None).unwrap();
     assert_eq!(feed.entries[0].page(), Some("http://a.example/1"));
     assert_eq!(feed.entries[1].page(), None);
+}
+
+/// Encodes text as UTF-16 without a byte order mark.
+fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(bytes).collect()
+}
+
+#[test]
+fn utf16_shows_by_its_bytes() {
+    const TEXT: &str = "<?xml version='1.0' encoding='utf-16'?><rss><channel><title>Tid\u{e9}</title>\
+        <item><link>http://a.example/1</link></item></channel></rss>";
+    let documents =
+        [TEXT.as_bytes().to_vec(), utf16(TEXT, u16::to_le_bytes), utf16(TEXT, u16::to_be_bytes)];
+    for bytes in documents {
+        for label in [None, Some("utf-16"), Some("utf-16le")] {
+            let feed = Feed::parse(&bytes, label).unwrap();
+            assert_eq!(feed.title.as_deref(), Some("Tid\u{e9}"), "{label:?}");
+            assert_eq!(feed.entries[0].page(), Some("http://a.example/1"), "{label:?}");
+        }
+        let base = Base::parse("http://a.example/").unwrap();
+        let source =
+            Source { base: &base, content_type: None, robots_tags: &[], kind: None, bytes: &bytes };
+        assert_eq!(parse(&source, &Wanted::everything("x")).kind, Some(Kind::Feed));
+    }
+}
+
+#[test]
+fn rss_1_may_have_a_prefix() {
+    let text = b"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' \
+        xmlns:rss='http://purl.org/rss/1.0/'><rss:channel><rss:title>T</rss:title></rss:channel>\
+        <rss:item><rss:title>One</rss:title><rss:link>http://a.example/1</rss:link></rss:item></rdf:RDF>";
+    let feed = Feed::parse(text, None).unwrap();
+    assert_eq!((feed.format, feed.title.as_deref()), (Format::Rdf, Some("T")));
+    assert_eq!(feed.entries[0].page(), Some("http://a.example/1"));
+    assert_eq!(feed.entries[0].title.as_deref(), Some("One"));
+}
+
+#[test]
+fn half_a_link_is_none() {
+    let whole = "<rss><channel><link>http://a.example/</link><item><link>http://a.example/1</link>\
+        <title>One</title></item></channel></rss>";
+    for cut in "<rss>".len()..whole.len() {
+        let Ok(feed) = Feed::parse(&whole.as_bytes()[..cut], None) else { continue };
+        let links = feed.entries.iter().flat_map(|entry| &entry.links).chain(&feed.links);
+        for link in links {
+            assert!(["http://a.example/", "http://a.example/1"].contains(&&*link.href), "{cut}");
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use tidewatch_core::url::Base;
 use tidewatch_parse::{
+    document::{Source, Wanted, parse},
     html,
     links::{LinkKind, Links, MAX_LINKS, Page, Region},
 };
@@ -51,6 +52,16 @@ fn a_base_holds_wherever_it_stands() {
     assert_eq!(urls, ["http://b.example/d/x", "http://b.example/d/y"]);
     let script = read("<base href='javascript:alert(1)'><a href=x>1</a>");
     assert_eq!(script.links[0].url.as_str(), "http://a.example/dir/x");
+}
+
+#[test]
+fn queries_are_in_the_encoding_of_the_page() {
+    let base = Base::parse("http://a.example/").unwrap();
+    let (page, _, _) = encoding_rs::WINDOWS_1251.encode("<a href='/п?q=п'>x</a>");
+    let content_type = Some("text/html; charset=windows-1251");
+    let source = Source { base: &base, content_type, robots_tags: &[], kind: None, bytes: &page };
+    let parsed = parse(&source, &Wanted::everything("x"));
+    assert_eq!(parsed.links().next().unwrap().url.as_str(), "http://a.example/%D0%BF?q=%EF");
 }
 
 #[test]

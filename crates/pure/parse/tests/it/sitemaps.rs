@@ -1,7 +1,9 @@
 //! Sitemaps in their forms, and those of crawler-commons.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
+use flate2::{Compression, write::GzEncoder};
 use tidewatch_parse::{
     Refused, date,
     sitemap::{Kind, MAX_URLS, Sitemap},
@@ -30,6 +32,37 @@ fn reads_pages_indexes_lists_and_feeds() {
     assert_eq!(Sitemap::parse(feed, None).unwrap().entries[0].url, "http://a.example/1");
     let html = Sitemap::parse(b"<html></html>", None);
     assert_eq!(html, Err(Refused::UnknownRoot { name: "html".to_owned() }));
+}
+
+#[test]
+fn half_a_url_is_none() {
+    let whole = "<urlset><url><loc>http://a.example/1</loc><lastmod>2024-05-01</lastmod></url>\
+                 <url><loc>http://a.example/2</loc></url><url>http://a.example/3</url></urlset>";
+    let urls = |text: &[u8]| match Sitemap::parse(text, None) {
+        Ok(map) => map.entries.into_iter().map(|entry| entry.url).collect(),
+        Err(_) => Vec::new(),
+    };
+    let all = urls(whole.as_bytes());
+    assert_eq!(all, ["http://a.example/1", "http://a.example/2", "http://a.example/3"]);
+    for cut in 0..whole.len() {
+        let some = urls(&whole.as_bytes()[..cut]);
+        assert_eq!(some, all[..some.len()], "cut at {cut}");
+    }
+    let mut zip = GzEncoder::new(Vec::new(), Compression::none());
+    zip.write_all(b"http://a.example/1\nhttp://a.example/2\nhttp://a.example/3").unwrap();
+    let zip = zip.finish().unwrap();
+    assert_eq!(urls(&zip), all);
+    for cut in 0..zip.len() - 8 {
+        let some = urls(&zip[..cut]);
+        assert_eq!(some, all[..some.len()], "cut at {cut}");
+    }
+}
+
+#[test]
+fn prefixes_need_not_be_the_roots() {
+    let text = b"<urlset xmlns:s='http://www.sitemaps.org/schemas/sitemap/0.9'>\
+        <s:url><s:loc>http://a.example/1</s:loc></s:url></urlset>";
+    assert_eq!(Sitemap::parse(text, None).unwrap().entries.len(), 1);
 }
 
 #[test]
