@@ -107,14 +107,9 @@ fn believed(why: &Explanation) -> Option<String> {
                 ageing(changes, stale)
             )
         }
-        Belief::Source { links_per_s, credit, clicks_per_link, decay_per_s } => {
-            let alone = if credit < 0.995 {
-                format!(", {:.0}% of which no other source shows as soon", 100.0 * credit)
-            } else {
-                String::new()
-            };
+        Belief::Source { links_per_s, clicks_per_link, decay_per_s } => {
             format!(
-                "It shows {} new pages a day{alone}; each brings {} if fetched at once, half of \
+                "It shows {} new pages a day; each brings {} if fetched at once, half of \
                  that after {}.",
                 brief(links_per_s * 86_400.0),
                 clicks(clicks_per_link),
@@ -248,9 +243,9 @@ pub fn why_json(why: &Explanation, url: &str, now: Time) -> Json {
             }),
             None,
         ),
-        Belief::Source { links_per_s, credit, clicks_per_link, decay_per_s } => (
+        Belief::Source { links_per_s, clicks_per_link, decay_per_s } => (
             json!({
-                "new_links_per_s": links_per_s, "credit": credit,
+                "new_links_per_s": links_per_s,
                 "clicks_per_page": clicks_per_link, "decay_per_s": decay_per_s,
             }),
             None,
@@ -323,8 +318,8 @@ mod tests {
     #[test]
     fn sentences_fit_the_kind_of_fetch() {
         let later = Due::At(Time::from_seconds(7200.0).unwrap());
-        let (links_per_s, credit, clicks_per_link, decay_per_s) = (1e-3, 1.0, 2.0, 1e-5);
-        let source = Belief::Source { links_per_s, credit, clicks_per_link, decay_per_s };
+        let (links_per_s, clicks_per_link, decay_per_s) = (1e-3, 2.0, 1e-5);
+        let source = Belief::Source { links_per_s, clicks_per_link, decay_per_s };
         let told_of = |why: Explanation| told(&why, Time::ZERO);
         let watched = told_of(of(FetchKind::Source, source, later));
         assert!(watched.contains("due in 2 hours. It would be sooner if it showed more new pages"));

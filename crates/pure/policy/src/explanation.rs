@@ -134,8 +134,6 @@ pub enum Belief {
     Source {
         /// New links per second.
         links_per_s: f64,
-        /// The share of them that no other source shows as soon.
-        credit: f64,
         /// Clicks of a new page fetched at birth.
         clicks_per_link: f64,
         /// The rate per second at which those clicks are lost.

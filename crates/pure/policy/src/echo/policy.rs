@@ -405,7 +405,6 @@ impl Policy for Echo {
             sooner: &[Lever::NewLinks, Lever::Clicks, Lever::Budget],
             belief: Belief::Source {
                 links_per_s: terms.arrivals,
-                credit: 1.0,
                 clicks_per_link: terms.profit,
                 decay_per_s: terms.decay,
             },

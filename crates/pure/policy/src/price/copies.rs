@@ -26,6 +26,9 @@ use tidewatch_science::rhythm::{ChangesSeen, Habits, by_the_clock};
 const GROWTH: f64 = 0.25;
 /// Prior for the part of a page that a change touches, and its strength in first changes.
 const SIZE: (f64, f64) = (0.5, 2.0);
+/// Lower bound of the share of pages that come back. A host's bad day may make all its pages gone, and
+/// they must not wait for years.
+const LEAST_RETURNS: f64 = 1.0 / 8.0;
 /// Visits before the pool is fitted at all.
 const FIRST_VISITS: u64 = 20;
 
@@ -41,7 +44,27 @@ pub struct Copies {
     sizes: (f64, f64),
     hints: Hints,
     habits: Habits,
+    returns: Returns,
     logs_all: bool,
+}
+
+/// Looks for pages that were gone, and how many had come back.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Returns {
+    looks: f64,
+    back: f64,
+}
+
+impl Returns {
+    fn count(&mut self, is_back: bool) {
+        self.looks += 1.0;
+        self.back += f64::from(u8::from(is_back));
+    }
+
+    /// Share of looks that find a page back, after one assumed look that did.
+    fn share(self) -> f64 {
+        ((self.back + 1.0) / (self.looks + 1.0)).max(LEAST_RETURNS)
+    }
 }
 
 impl Copies {
@@ -74,6 +97,9 @@ impl Copies {
         if copy.is_held() {
             self.clicks.release(copy.weight_given());
         }
+        if copy.is_gone() {
+            self.returns.count(false);
+        }
         copy.lose();
     }
 
@@ -89,6 +115,9 @@ impl Copies {
         let copy = &mut self.pages[page.index()];
         if !copy.is_held() {
             self.clicks.hold(copy.weight_given());
+        }
+        if copy.is_gone() {
+            self.returns.count(true);
         }
         let last = copy.last();
         copy.arrive(at);
@@ -112,6 +141,11 @@ impl Copies {
             self.sizes.1 += f64::from(u8::from(first_change.is_some()));
         }
         copy.believe(self.pool.as_ref());
+    }
+
+    /// Share of looks for a gone page that find it back.
+    pub(super) fn return_share(&self) -> f64 {
+        self.returns.share()
     }
 
     /// Keeps the factor on a prospect's expected clicks.
@@ -288,6 +322,21 @@ mod tests {
         assert!(known < unknown, "{known} {unknown}");
         copies.gone(PageId(0));
         assert!(copies.page(PageId(0)).is_gone());
+    }
+
+    /// Where nothing comes back, looks for it become rare, but never stop.
+    #[test]
+    fn looks_are_rare_where_nothing_comes_back() {
+        let mut copies = one();
+        copies.fetched(PageId(0), at(0.0), &Content::default());
+        assert!((copies.return_share() - 1.0).abs() < 1e-12, "nothing is known yet");
+        (0..100).for_each(|_| copies.gone(PageId(0)));
+        assert!((copies.return_share() - LEAST_RETURNS).abs() < 1e-12);
+        for day in 0..1000 {
+            copies.fetched(PageId(0), at(86_400.0 * f64::from(day)), &Content::default());
+            copies.gone(PageId(0));
+        }
+        assert!(copies.return_share() > 0.9, "{}", copies.return_share());
     }
 
     fn hash(seed: u64, item: u64) -> u64 {

@@ -161,8 +161,8 @@ mod tests {
     }
 
     fn source(arrivals: f64, profit: f64) -> Value {
-        let (credit, decay, spread) = (1.0, 1e-5, 0.0);
-        Value::Source(Source { arrivals, credit, profit, decay, spread })
+        let (decay, spread) = (1e-5, 0.0);
+        Value::Source(Source { arrivals, profit, decay, spread })
     }
 
     /// The rates at the price are the closed-form optimum of the classic theory.

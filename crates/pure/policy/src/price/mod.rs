@@ -18,7 +18,6 @@ mod clicks;
 mod control;
 pub mod copies;
 pub mod copy;
-mod credit;
 pub mod demand;
 mod hosts;
 mod market;

@@ -4,15 +4,13 @@
 //! outside; *shown* by further pages while it waits; *fetched* when worth the price; a day later the
 //! predictor learns from its clicks, and it is dropped. Pages never fetched are dropped after a week.
 //!
-//! If several sources show a page, [`super::credit`] says what the visit that found it has earned. Pages on
-//! no source, or on it before its first visit, are [`super::prospects`]; when one is dropped, its factor is
-//! kept in the page's state.
+//! Pages on no source, or on it before its first visit, are [`super::prospects`]; when one is dropped, its
+//! factor is kept in the page's state.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Interest, LinkSeen, PageId, Span, Time};
 
-use super::credit::Credits;
 use super::predict::{Predictor, feature, magnitude, of_url, words};
 use super::prospects::Prospects;
 use super::source::Source;
@@ -21,10 +19,11 @@ use crate::echo::{Assumed, Beliefs, Counting, Pace, Pooling};
 
 /// The predictor learns from a page this long after its fetch.
 const LEARN_AFTER: Span = Span::DAY;
+/// It waits until a second source has shown the page, but no longer than this: by then the features that
+/// change are settled.
+const SETTLED: Span = Span::DAY.times(2);
 /// A page not fetched is dropped after this time.
 const LET_GO: Span = Span::WEEK;
-/// If no other source shows a page for this long, the visit that found it has the whole credit.
-const ALONE_AFTER: Span = Span::DAY.times(2);
 /// Visits from which new-link rates are estimated, as in `[LOSS13]`.
 const MEMORY: usize = 7;
 /// Unit of the flow of clicks, in seconds.
@@ -36,8 +35,6 @@ const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
 pub struct Parts {
     /// Predict every page by its features, not by its source alone.
     pub prediction: bool,
-    /// Discount pages that other sources would have shown.
-    pub credit: bool,
     /// Sources learn from one another.
     pub pooling: bool,
     /// Hosts have hours at which they publish and change.
@@ -45,10 +42,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The default. Credit is left out: `lab run price-vs-echo` earns
-    /// less with it at every budget, since arrivals already count only what nobody had found before.
-    pub const DEFAULT: Parts =
-        Parts { prediction: true, credit: false, pooling: true, rhythm: true };
+    /// The default.
+    pub const DEFAULT: Parts = Parts { prediction: true, pooling: true, rhythm: true };
 }
 
 /// Sources and new pages.
@@ -58,9 +53,8 @@ pub(super) struct News {
     beliefs: Beliefs,
     predictor: Predictor,
     prospects: Prospects,
-    credits: Credits,
-    /// By source: its host.
-    hosts: Vec<HostId>,
+    /// Number of sources.
+    sources: u32,
     fresh: FxHashMap<PageId, Fresh>,
 }
 
@@ -80,7 +74,6 @@ struct Fresh {
     again: u16,
     /// Clicks per second that they hand on.
     flow: f32,
-    is_credited: bool,
     /// Features, of which the first `lasting` do not change.
     features: Vec<u32>,
     lasting: u16,
@@ -120,8 +113,7 @@ impl News {
             beliefs: beliefs.assuming(Assumed::A_CLICK).with_log_of_all(logs_all),
             predictor: Predictor::default(),
             prospects: Prospects::default(),
-            credits: Credits::default(),
-            hosts: Vec::new(),
+            sources: 0,
             fresh: FxHashMap::default(),
         }
     }
@@ -129,8 +121,8 @@ impl News {
     /// Adds the next source.
     pub(super) fn add_source(&mut self, host: HostId) -> u32 {
         self.beliefs.add_source(host.0);
-        self.hosts.push(host);
-        self.hosts.len() as u32 - 1
+        self.sources += 1;
+        self.sources - 1
     }
 
     /// A page became known, on a source or elsewhere.
@@ -163,7 +155,6 @@ impl News {
             shown: 0,
             again: 0,
             flow: 0.0,
-            is_credited: false,
             features,
             lasting,
         };
@@ -194,11 +185,6 @@ impl News {
                 fresh.add_link(place, anchors.get(place).copied());
             } else if source.is_some() && source == fresh.finder {
                 continue;
-            } else if let (false, Some(own), Some(_)) = (fresh.is_credited, fresh.source, source) {
-                fresh.is_credited = true;
-                let decay = self.beliefs.curve(own as usize).decay;
-                let part = -(-decay * at.since(fresh.found).seconds()).exp_m1();
-                self.credits.count(self.hosts[own as usize], part);
             }
             fresh.shown = fresh.shown.saturating_add(1);
             if fresh.shown == 2 {
@@ -241,18 +227,14 @@ impl News {
     /// that are let go unfetched, with their factor.
     pub(super) fn let_go(&mut self, now: Time) -> Vec<(PageId, f64)> {
         let mut over: Vec<PageId> = Vec::new();
-        for (&page, fresh) in &mut self.fresh {
-            if let (false, Some(source)) = (fresh.is_credited, fresh.source)
-                && now.since(fresh.found) >= ALONE_AFTER
-            {
-                fresh.is_credited = true;
-                self.credits.count(self.hosts[source as usize], 1.0);
-            }
+        for (&page, fresh) in &self.fresh {
             let is_over = match fresh.fetched {
                 Some(at) => now.since(at) >= LEARN_AFTER,
                 None => now.since(fresh.found) >= LET_GO,
             };
-            if is_over && (fresh.is_credited || fresh.source.is_none()) {
+            let is_settled =
+                fresh.source.is_none() || fresh.shown > 1 || now.since(fresh.found) >= SETTLED;
+            if is_over && is_settled {
                 over.push(page);
             }
         }
@@ -316,10 +298,9 @@ impl News {
 
     /// The value of visits to a source at `now`.
     pub(super) fn source(&self, source: u32, now: Time) -> Source {
-        let (curve, host) = (self.beliefs.curve(source as usize), self.hosts[source as usize]);
+        let curve = self.beliefs.curve(source as usize);
         Source {
             arrivals: self.beliefs.arrivals(source as usize, now),
-            credit: if self.parts.credit { self.credits.of(host) } else { 1.0 },
             profit: curve.profit,
             decay: curve.decay,
             spread: if self.parts.prediction { self.predictor.spread() } else { 0.0 },

@@ -202,6 +202,12 @@ impl Pages {
         wait * f64::from(1u32 << self.copy(page).failures())
     }
 
+    /// `wait` until a look for a page that is gone: doubled for every look so far, and longer the fewer
+    /// pages come back, so that a look costs the same for every page that is found again.
+    pub(super) fn wait_for_return(&self, page: PageId, wait: f64) -> f64 {
+        self.backed_off(page, wait) / self.copies.return_share()
+    }
+
     /// Values of the sources that can be visited.
     pub(super) fn source_values(&self, now: Time) -> Vec<Value> {
         let is_live = |page: &&PageId| self.copy(**page).is_held();

@@ -24,8 +24,6 @@ use tidewatch_math::special::g_inv;
 pub struct Source {
     /// New pages a second, λ.
     pub arrivals: f64,
-    /// The share of them that no other source shows as soon, κ ≤ 1.
-    pub credit: f64,
     /// Mean clicks of a page fetched at birth, P.
     pub profit: f64,
     /// The rate per second at which they are lost, μ.
@@ -50,7 +48,7 @@ impl Source {
     }
 
     fn is_sound(&self) -> bool {
-        let all = [self.arrivals, self.credit, self.profit, self.decay];
+        let all = [self.arrivals, self.profit, self.decay];
         all.iter().all(|x| *x > 0.0 && x.is_finite()) && self.spread.is_finite()
     }
 
@@ -65,7 +63,7 @@ impl Source {
             .filter(|(value, _)| *value > price)
             .map(|&(value, chance)| chance * lost(value, self.decay, elapsed, price))
             .sum();
-        self.arrivals * self.credit * sum
+        self.arrivals * sum
     }
 
     /// The time after which a visit is worth the price; infinite where it never is.
@@ -78,10 +76,9 @@ impl Source {
             return 0.0;
         }
         let values = self.values();
-        let rate = self.arrivals * self.credit;
         // W is at most that of values that never saturate.
         let all: f64 = values.iter().filter(|v| v.0 > price).map(|v| v.0 * v.1).sum();
-        let low = g_inv((price * self.decay / (rate * all)).min(1.0)) / self.decay;
+        let low = g_inv((price * self.decay / (self.arrivals * all)).min(1.0)) / self.decay;
         let high = values.iter().map(|v| (v.0 / price).ln() / self.decay).fold(low, f64::max);
         let short = |tau: f64| self.worth(tau, price) - price;
         // At `low` the worth is the price where nothing saturates; rounding may say otherwise.
@@ -143,7 +140,7 @@ mod tests {
     use crate::price::Value;
 
     const SOURCE: Source =
-        Source { arrivals: 1e-3, credit: 0.7, profit: 5.0, decay: 1.0 / 40_000.0, spread: 0.8 };
+        Source { arrivals: 1e-3, profit: 5.0, decay: 1.0 / 40_000.0, spread: 0.8 };
 
     /// Quadrature is asked for 10⁻⁹ of values of order one to a hundred.
     const QUADRATURE: f64 = 1e-7;
@@ -157,7 +154,7 @@ mod tests {
             let area = integrate(surplus, 0.0, corner, aim).unwrap().value;
             chance * (area - elapsed * surplus(elapsed))
         };
-        source.arrivals * source.credit * source.values().iter().map(of).sum::<f64>()
+        source.arrivals * source.values().iter().map(of).sum::<f64>()
     }
 
     proptest! {
@@ -207,7 +204,6 @@ mod tests {
         for (terms, interval) in terms.iter().zip(&schedule.intervals) {
             let source = Source {
                 arrivals: terms.arrivals,
-                credit: 1.0,
                 profit: terms.profit,
                 decay: terms.decay,
                 spread: 0.0,

@@ -111,7 +111,7 @@ fn sources_are_visited_at_the_rates_of_algorithm_1() {
     for of_kind in SOURCES {
         for _ in 0..SOURCES_OF_EACH {
             let Terms { profit, decay, arrivals } = of_kind;
-            let source = Source { arrivals, credit: 1.0, profit, decay, spread: 0.0 };
+            let source = Source { arrivals, profit, decay, spread: 0.0 };
             truth.insert(web.source(of_kind), Value::Source(source));
             terms.push(of_kind);
         }

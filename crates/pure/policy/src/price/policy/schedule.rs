@@ -90,8 +90,8 @@ impl Price {
     }
 
     /// Queues a page that is gone. What was held, or is watched for links, may come back after a
-    /// server's bad day. It is looked for when it would be due, though not within a week; each time
-    /// that it is still gone doubles the wait.
+    /// server's bad day. It is looked for when it would be due, though not within a week; the wait grows
+    /// with every look that finds it still gone, and where pages seldom come back.
     pub(super) fn look_for(&mut self, page: PageId, at: Time) {
         let copy = self.pages.copy(page);
         let host = copy.host();
@@ -100,7 +100,7 @@ impl Price {
             None if copy.source().is_some() => 0.0,
             None => f64::INFINITY,
         };
-        let wait = self.pages.backed_off(page, wait.max(GONE_AGAIN.seconds()));
+        let wait = self.pages.wait_for_return(page, wait.max(GONE_AGAIN.seconds()));
         self.queues.wait_until(page, host, by_the_clock(at, wait));
     }
 }

@@ -64,7 +64,6 @@ impl Price {
             },
             Value::Source(source) => Belief::Source {
                 links_per_s: source.arrivals,
-                credit: source.credit,
                 clicks_per_link: source.profit,
                 decay_per_s: source.decay,
             },

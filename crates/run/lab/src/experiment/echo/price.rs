@@ -51,7 +51,6 @@ fn contenders() -> Result<Vec<Contender>, LabError> {
         contender("echo-newpages", WITH_FIRST_LOOK)?,
         priced("price", usual, true),
         priced("price without page prediction", Parts { prediction: false, ..usual }, true),
-        priced("price with credit", Parts { credit: true, ..usual }, true),
         priced("price without pooling", Parts { pooling: false, ..usual }, true),
         Contender { logged: own, ..echo("echo-newpages, pooled, own log", Echoing::DEFAULT) },
         Contender { logged: own, ..priced("price, own log", usual, false) },
@@ -152,7 +151,7 @@ mod tests {
     #[test]
     fn a_tiny_web_gives_every_table() {
         let text = run(&Setup::small(1, 2, 0.01)).unwrap().to_text(200);
-        for name in ["price with credit", "own log", "told", "hardly visited", "N = 0.05"] {
+        for name in ["price without pooling", "own log", "told", "hardly visited", "N = 0.05"] {
             assert!(text.contains(name), "no {name} in {text}");
         }
     }

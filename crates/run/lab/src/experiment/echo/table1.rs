@@ -600,7 +600,7 @@ mod tests {
 
     #[test]
     fn the_distance_is_that_of_shares() {
-        let near = runs(|i, budget| published_share(i, budget));
+        let near = runs(published_share);
         assert!(distance(&near) < 1e-12);
         let far = runs(|i, budget| published_share(i, budget) - 0.25);
         assert!((distance(&far) - 0.25).abs() < 1e-12);
