@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Span};
-use tidewatch_frontier::{Limits, Politeness};
+use tidewatch_frontier::{Limits, Politeness, Revisit};
 use toml::{Table, Value};
 
 pub use self::site::{Secret, Site};
@@ -35,6 +35,8 @@ pub struct Config {
     pub contact: String,
     /// How servers are treated.
     pub politeness: Politeness,
+    /// How long a page rests between two fetches.
+    pub revisit: Revisit,
     /// Whether private addresses may be fetched from.
     pub allow_private: bool,
     /// Wait before a host whose robots.txt cannot be read is tried again.
@@ -95,6 +97,7 @@ impl Default for Config {
             agent: "Tidewatch".into(),
             contact: String::new(),
             politeness: Politeness::default(),
+            revisit: Revisit::default(),
             allow_private: false,
             robots_retry: Span::HOUR,
             hosts_file: String::new(),
@@ -168,6 +171,14 @@ const KEYS: &[Key] = keys! {
         "Wait before a host whose robots.txt cannot be read is tried again.";
     "politeness.allow_private" => allow_private,
         "Fetch from private and loopback addresses. For your own network only.";
+    "revisit.usual" => revisit.usual,
+        "Least time between the first two visits to a page; 0s for no limit at all. It doubles after \
+         a visit that saw no change, and halves after one that saw a change or a new link. Seeds, feeds \
+         and sitemaps begin with a sixteenth.";
+    "revisit.least" => revisit.least,
+        "Shortest such time, of a page that changed at every visit; also after a hint from a feed or \
+         sitemap.";
+    "revisit.most" => revisit.most, "Longest such time, of a page that never changed.";
     "network.hosts_file" => hosts_file,
         "File of lines `ADDRESS[:PORT] NAME…`, used instead of the DNS for these names.";
     "network.roots_file" => roots_file,

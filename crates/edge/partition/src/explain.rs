@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use tidewatch_core::{FetchKind, Time};
 use tidewatch_policy::explanation::{
-    Belief, Changes, Due, Explanation, History, Lever, Merit, WhatIf,
+    Belief, Changes, Due, Early, Explanation, History, Lever, Merit, Obstacle, WhatIf,
 };
 
 /// A duration in words.
@@ -43,15 +43,16 @@ fn many(number: f64) -> String {
 /// The explanation in sentences.
 pub fn told(why: &Explanation, now: Time) -> String {
     if why.is_gone {
-        let again = match why.due.time() {
-            None => "It is not retried.".to_owned(),
+        let free = why.obstacle.and_then(Obstacle::until).unwrap_or(now);
+        let again = match why.due.time().map(|due| due.max(free)) {
+            None | Some(Time::NEVER) => "It is not retried.".to_owned(),
             Some(due) => format!("It is retried in {}.", lasting(due.since(now).seconds())),
         };
         return format!("The page is gone or no longer allowed. {again}\n");
     }
     let since = why.since.map(|since| lasting(now.since(since).seconds()));
     let mut lines = Vec::new();
-    lines.extend(why.kind.and_then(|kind| state(kind, since.as_deref())));
+    lines.extend(why.kind.and_then(|kind| state(kind, since.as_deref(), why.failures > 0)));
     lines.extend(believed(why));
     lines.extend(judged(why));
     if why.failures > 0 {
@@ -66,20 +67,22 @@ pub fn told(why: &Explanation, now: Time) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What the collection holds of the page.
-fn state(kind: FetchKind, since: Option<&str>) -> Option<String> {
+/// What the collection holds of the page. `is_tried` says that a fetch of it has failed.
+fn state(kind: FetchKind, since: Option<&str>, is_tried: bool) -> Option<String> {
+    let unseen =
+        if is_tried { "no fetch of it has brought a page yet" } else { "it was never fetched" };
     Some(match (kind, since) {
         (FetchKind::Refresh, Some(since)) => format!("A copy is held, {since} old."),
         (FetchKind::Source, Some(since)) => {
             format!("It is watched for new links, and was last visited {since} ago.")
         }
         (FetchKind::New, Some(since)) => {
-            format!("A source showed it; it is about {since} old, and was never fetched.")
+            format!("A source showed it; it is about {since} old, and {unseen}.")
         }
         (FetchKind::Frontier, Some(since)) => {
-            format!("It was found {since} ago and never fetched.")
+            format!("It was found {since} ago, and {unseen}.")
         }
-        (FetchKind::New | FetchKind::Frontier, None) => "It was never fetched.".to_owned(),
+        (FetchKind::New | FetchKind::Frontier, None) => format!("So far {unseen}."),
         (FetchKind::Refresh | FetchKind::Source, None) => return None,
     })
 }
@@ -196,22 +199,80 @@ fn verdict(why: &Explanation, now: Time) -> String {
             format!(" It would be sooner if {}, or if {last}.", rest.join(", or "))
         }
     };
-    match (why.due, why.merit) {
-        (Due::Never, Merit::Clicks { .. }) => format!(
-            "It is not due: at this price a fetch never pays. More clicks on {}, or a larger budget, \
-             would change that.",
+    let spare = if why.early == Early::Spare { SPARE } else { "" };
+    let due = match (due_in(why, now), why.merit) {
+        (_, _) if why.due == Due::UnderWay => return "It is being fetched.".to_owned(),
+        (Some(due), _) if due <= 0.0 => {
+            return match why.obstacle {
+                None => "It is due now.".to_owned(),
+                Some(obstacle) => format!("It is due, but {}.", obstacle_text(obstacle, now)),
+            };
+        }
+        (Some(due), _) => {
+            let if_only = if why.failures > 0 { "" } else { &if_only };
+            format!("It is due in {}{spare}.{if_only}", lasting(due))
+        }
+        (None, _) if why.due == Due::InTurn => {
+            format!("It is fetched when its turn comes{spare}.{if_only}")
+        }
+        (None, Merit::Clicks { .. }) => format!(
+            "It is not worth a fetch at this price{}. More clicks on {}, or a larger budget, would \
+             change that.",
+            if spare.is_empty() {
+                ""
+            } else {
+                "; it is fetched once the budget has nothing better to pay for"
+            },
             if why.kind == Some(FetchKind::Source) { "what it shows" } else { "it" }
         ),
-        (Due::Never, _) => "It is not due.".to_owned(),
-        (Due::UnderWay, _) => "It is being fetched.".to_owned(),
-        (Due::InTurn, _) => format!("It is fetched when its turn comes.{if_only}"),
-        (Due::At(due), _) if due <= now => "It is due now.".to_owned(),
-        (Due::At(due), _) if why.failures > 0 => {
-            format!("It is due in {}.", lasting(due.since(now).seconds()))
+        (None, _) => "It is not due.".to_owned(),
+    };
+    match why.obstacle {
+        Some(obstacle) => format!("{due} Not now, because {}.", obstacle_text(obstacle, now)),
+        None => due,
+    }
+}
+
+/// What is added if a page may come before it is due.
+const SPARE: &str = ", or as soon as the budget has nothing better to pay for";
+/// A due time further away, in seconds, is none: prices and habits will be others by then.
+const FAR: f64 = 10.0 * 365.25 * 86_400.0;
+
+/// Seconds until a page is due, if it is within sight.
+fn due_in(why: &Explanation, now: Time) -> Option<f64> {
+    why.due.time().map(|due| due.seconds() - now.seconds()).filter(|seconds| *seconds < FAR)
+}
+
+fn obstacle_text(obstacle: Obstacle, now: Time) -> String {
+    let left = |until: Time| lasting(until.since(now).seconds());
+    match obstacle {
+        Obstacle::Rest(Time::NEVER) => {
+            "this crawl fetches a page once, and a failing one three times".to_owned()
         }
-        (Due::At(due), _) => {
-            format!("It is due in {}.{if_only}", lasting(due.since(now).seconds()))
+        Obstacle::Rest(until) => {
+            format!("it rests for another {}, the least time between two visits", left(until))
         }
+        Obstacle::Trouble { until, errors } => {
+            let errors = match errors {
+                1 => "an error".to_owned(),
+                _ => format!("{errors} errors in a row"),
+            };
+            format!("its host rests for another {} after {errors}", left(until))
+        }
+        Obstacle::Gap(until) => {
+            format!("its host was just asked and is left alone for another {}", left(until))
+        }
+        Obstacle::Busy => "another page of its host is being fetched".to_owned(),
+    }
+}
+
+/// The obstacle's name in JSON.
+fn obstacle_name(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::Rest(_) => "rest",
+        Obstacle::Trouble { .. } => "host-trouble",
+        Obstacle::Gap(_) => "host-gap",
+        Obstacle::Busy => "host-busy",
     }
 }
 
@@ -268,7 +329,10 @@ pub fn why_json(why: &Explanation, url: &str, now: Time) -> Json {
         "since_s": why.since.map(|since| now.since(since).seconds()), "value": value,
         "worth": worth, "price": price.map(|price| price.0),
         "host_price": price.map(|price| price.1), "score": score, "interval_s": interval,
-        "rule": why.rule, "due_in_s": why.due.time().map(|due| due.seconds() - now.seconds()),
+        "rule": why.rule, "due_in_s": due_in(why, now), "under_way": why.due == Due::UnderWay,
+        "spare": why.early == Early::Spare, "obstacle": why.obstacle.map(obstacle_name),
+        "obstacle_for_s": why.obstacle.and_then(Obstacle::until)
+            .filter(|until| *until < Time::NEVER).map(|until| until.since(now).seconds()),
         "changes": why.history.map(|history| history.changes),
         "visits": why.history.map(|history| history.visits),
         "shown_by": shown_by, "failures": why.failures,
@@ -327,9 +391,52 @@ mod tests {
         assert!(dull.contains("More clicks on what it shows"), "{dull}");
         let once = Belief::Unfetched { clicks: 3.0, decay_per_s: 0.0, shown_by: Some(0) };
         let found = told_of(of(FetchKind::Frontier, once, later));
-        assert!(found.contains("never fetched") && !found.contains("pages show it"), "{found}");
+        assert!(found.contains("it was never fetched") && !found.contains("show it"), "{found}");
         let moved = told_of(Explanation { failures: 2, ..of(FetchKind::Frontier, once, later) });
         assert!(moved.contains("The last 2 fetches of it failed or led to another page"));
+        assert!(!moved.contains("never fetched"), "{moved}");
+    }
+
+    /// What is in the way is told, a far due time is none, and spare budget is mentioned.
+    #[test]
+    fn the_verdict_tells_what_the_scheduler_does() {
+        let hours = |hours: u64| Time::ZERO + tidewatch_core::Span::HOUR.times(hours);
+        let verdict_of = |due, early, obstacle| {
+            let why = of(FetchKind::Refresh, Belief::Unstated, due);
+            told(&Explanation { early, obstacle, ..why }, hours(1))
+                .lines()
+                .last()
+                .unwrap()
+                .to_owned()
+        };
+        let now = Due::At(Time::ZERO);
+        assert_eq!(verdict_of(now, Early::No, None), "It is due now.");
+        let rest = verdict_of(now, Early::Spare, Some(Obstacle::Rest(hours(4))));
+        assert_eq!(
+            rest,
+            "It is due, but it rests for another 3 hours, the least time between two visits."
+        );
+        let trouble = Obstacle::Trouble { until: hours(3), errors: 3 };
+        let ill = verdict_of(now, Early::No, Some(trouble));
+        assert_eq!(
+            ill,
+            "It is due, but its host rests for another 2 hours after 3 errors in a row."
+        );
+        let far = verdict_of(Due::At(hours(5_000_000)), Early::Spare, None);
+        assert!(
+            far.starts_with("It is not worth a fetch at this price; it is fetched once"),
+            "{far}"
+        );
+        let later = verdict_of(Due::At(hours(9)), Early::Spare, Some(Obstacle::Busy));
+        assert!(later.starts_with("It is due in 8 hours, or as soon as the budget has nothing"));
+        assert!(later.ends_with("Not now, because another page of its host is being fetched."));
+        let under_way = verdict_of(Due::UnderWay, Early::No, None);
+        assert_eq!(under_way, "It is being fetched.");
+        let far = Explanation {
+            due: Due::At(hours(5_000_000)),
+            ..of(FetchKind::Refresh, Belief::Unstated, now)
+        };
+        assert_eq!(why_json(&far, "u", Time::ZERO)["due_in_s"], Json::Null);
     }
 
     /// A policy without a price gives its rule, the score and the turn; JSON has null for the rest.
@@ -342,7 +449,7 @@ mod tests {
             sooner: &[Lever::InLinks],
             ..Explanation::new(page, rule, Merit::Score(3.0), Due::InTurn)
         };
-        let wanted = "It was never fetched.\nRule: the page with the most links to it comes first. \
+        let wanted = "So far it was never fetched.\nRule: the page with the most links to it comes first. \
                       Its score is 3.0000.\nIt is fetched when its turn comes. It would be sooner \
                       if more pages linked to it.\n";
         assert_eq!(told(&why, Time::ZERO), wanted);

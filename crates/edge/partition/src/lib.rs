@@ -1,6 +1,7 @@
 //! One owner's part of a crawl, from its seeds to its archive: the loop that joins frontier, network
 //! and store, and what several partitions of one process share.
 
+mod bell;
 pub mod config;
 mod exchange;
 pub mod explain;
@@ -10,17 +11,20 @@ mod net;
 mod pages;
 mod partition;
 mod partitions;
+mod quiet;
 mod read;
 mod robots;
 mod run;
 pub mod scope;
 mod shelf;
 mod snapshot;
+mod spending;
 mod tally;
 mod taped;
 mod timeline;
 pub mod work;
 
+pub use bell::ask_running;
 pub use config::{BadConfig, Config};
 pub use exchange::{Delivery, Exchange, InProcess, Receipt, owner};
 pub use net::{Net, NoNetwork};
@@ -28,9 +32,12 @@ pub use partition::{
     CrawlError, Heard, HostView, Next, Partition, Portrait, Settled, SourceView, Status,
 };
 pub use partitions::Partitions;
+pub use quiet::Quiet;
 pub use run::{Clock, Ended, Stop, Watch, run};
 pub use scope::{Reach, Scope, ScopeRules};
 pub use shelf::check_archive;
 pub use snapshot::check_snapshot;
+pub use spending::Unspent;
 pub use tally::Tally;
 pub use taped::Replayed;
+pub use tidewatch_frontier::Revisit;

@@ -41,7 +41,7 @@ use std::net::IpAddr;
 
 use tidewatch_archive::ArchiveError;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{HostId, PageId, Reason, Time};
+use tidewatch_core::{HostId, PageId, Reason, Span, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input};
 use tidewatch_frontier::{Command, Next as Asked};
 use tidewatch_store::{CopyRow, Hops, PageRow, Store, StoreError, is_full};
@@ -57,6 +57,7 @@ use crate::pages::Pages;
 use crate::robots::RobotsCache;
 use crate::scope::Scope;
 use crate::shelf::Shelf;
+use crate::spending::Spending;
 use crate::tally::Tally;
 use crate::taped::Taped;
 use crate::timeline::Timeline;
@@ -106,6 +107,12 @@ pub enum CrawlError {
     /// A replayed decision differs from the tape.
     #[error("the crawl's history cannot be played back: {0}")]
     Diverged(#[from] Diverged),
+    /// The policy panics over the history.
+    #[error(
+        "the policy panics while the crawl's history is played back ({0}), which it did not when it was \
+         recorded; run the version that recorded it, or begin a new crawl in another --dir"
+    )]
+    Panicked(String),
     /// The directory has another number of partitions.
     #[error(
         "{dir} holds a crawl in {was} {}, not {asked}; run it with --partitions {was}, or begin a new \
@@ -156,6 +163,7 @@ pub struct Partition {
     /// The copies that are still to be read again because the scope has changed.
     reread: Option<Reread>,
     hopeless: Hopeless,
+    spending: Spending,
     /// The other partitions, where there are any.
     member: Option<Member>,
 }
@@ -356,6 +364,11 @@ impl Partition {
         Ok(self.pages.address(page)?)
     }
 
+    /// Whether nothing can be fetched now nor within `patience`. Looks at all pages.
+    pub fn is_done(&self, patience: Span, now: Time) -> bool {
+        self.reread.is_none() && self.taped.is_done(patience, now)
+    }
+
     /// Checks that the crawl can be changed.
     pub fn check_writable(&self) -> Result<(), CrawlError> {
         Ok(self.pages.store().check_writable()?)
@@ -433,3 +446,6 @@ impl Partition {
         &mut self.taped
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -194,24 +194,28 @@ impl Partitions {
             return run(part, net, runtime, stop, watch);
         }
         let before: u64 = self.parts.iter().map(|part| part.tally().all_fetches()).sum();
+        if let Some(quiet) = &stop.once {
+            quiet.expect(self.parts.len());
+        }
         let flag = Arc::new(AtomicBool::new(false));
         let (ledger, began) = (&self.ledger, Instant::now());
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for (part, watch) in self.parts.iter_mut().zip(watches) {
-                let own = Stop { after: stop.after, fetches: None, flag: Arc::clone(&flag) };
+                let once = stop.once.clone();
+                let own = Stop { after: stop.after, fetches: None, flag: Arc::clone(&flag), once };
                 threads.push(scope.spawn(move || {
                     // One partition that ends, even by a panic, stops all.
                     let _all = StopAll(Arc::clone(&own.flag));
                     run(part, net, runtime, &own, watch)
                 }));
             }
-            let mut ended = Ended::Time;
+            let mut ended = None;
             while !threads.iter().all(ScopedJoinHandle::is_finished) {
                 if !flag.load(Ordering::Relaxed)
                     && let Some(why) = stop.why(began, ledger.fetches().saturating_sub(before))
                 {
-                    ended = why;
+                    ended = Some(why);
                     flag.store(true, Ordering::Relaxed);
                 }
                 std::thread::sleep(LOOK_EVERY);
@@ -219,7 +223,8 @@ impl Partitions {
             for thread in threads {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
-            Ok(ended)
+            // A partition may have noticed first.
+            Ok(ended.or_else(|| stop.why(began, 0)).unwrap_or(Ended::Time))
         })
     }
 }

@@ -22,8 +22,10 @@ use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
 
 use crate::Net;
+use crate::bell::Bell;
 use crate::net::unix_micros;
 use crate::partition::{CrawlError, Next, Partition, Settled};
+use crate::quiet::{PATIENCE, Quiet};
 use crate::work::{Job, Report};
 
 /// Shortest time between two commits. Each syncs the archive first.
@@ -85,6 +87,8 @@ pub struct Stop {
     pub fetches: Option<u64>,
     /// Once this flag is set.
     pub flag: Arc<AtomicBool>,
+    /// Once nothing is left to fetch; hosts that do not answer are not waited for.
+    pub once: Option<Arc<Quiet>>,
 }
 
 /// Why it ended.
@@ -98,6 +102,8 @@ pub enum Ended {
     Told,
     /// Nothing is held and nothing can be fetched: [`Partition::in_the_way`] says why.
     CannotStart,
+    /// Nothing is left to fetch, and [`Stop::once`] was asked for.
+    Done,
 }
 
 impl Stop {
@@ -106,6 +112,8 @@ impl Stop {
             Some(Ended::Told)
         } else if self.after.is_some_and(|after| began.elapsed() >= after) {
             Some(Ended::Time)
+        } else if self.once.as_ref().is_some_and(|quiet| quiet.is_over()) {
+            Some(Ended::Done)
         } else {
             self.fetches.is_some_and(|most| fetches >= most).then_some(Ended::Fetches)
         }
@@ -146,6 +154,7 @@ pub fn run(
     let (clock, before) = (Clock::of(partition), partition.tally().all_fetches());
     let mut hand = Hand { net, runtime, sender, under_way: 0 };
     let mut keeper = Keeper::new();
+    let bell = Bell::hang(partition.store().dir());
     let began = Instant::now();
     let ended = loop {
         if let Some(ended) = stop.why(began, partition.tally().all_fetches() - before) {
@@ -165,9 +174,16 @@ pub fn run(
             let taken = take(partition, &reports, sleep, &clock, &mut hand, &mut keeper, watch);
             let met = taken.and_then(|()| partition.meet(clock.now()));
             let met = met.and_then(|()| partition.reread(clock.now()));
+            if let Some(bell) = &bell {
+                bell.answer(partition, clock.now());
+            }
             keeper.bear(met.and_then(|()| watch.turn(partition, clock.now())), watch)?;
         }
-        keeper.keep(partition, clock.now(), watch)?;
+        if keeper.keep(partition, clock.now(), watch)?
+            && let Some(quiet) = &stop.once
+        {
+            quiet.note(partition.number(), partition.is_done(PATIENCE, clock.now()));
+        }
     };
     let last = Instant::now();
     while hand.under_way > 0 && last.elapsed() < LAST_WAIT && !keeper.is_stuck {
@@ -314,26 +330,27 @@ impl Keeper {
         }
     }
 
+    /// Syncs, if that is due, and returns whether it was.
     fn keep(
         &mut self,
         partition: &mut Partition,
         now: Time,
         watch: &mut dyn Watch,
-    ) -> Result<(), CrawlError> {
+    ) -> Result<bool, CrawlError> {
         if self.synced.elapsed() < SYNC_EVERY {
-            return Ok(());
+            return Ok(false);
         }
         let least = partition.config().free_disk_mb << 20;
         let is_full = watch.free_bytes(partition.store().dir()).is_some_and(|free| free < least);
         if self.is_stuck && is_full {
             // The write would fail again.
             self.synced = Instant::now();
-            return Ok(());
+            return Ok(true);
         }
         let synced = self.sync(partition, now, watch).and_then(|()| Self::save(partition));
         self.bear(synced, watch)?;
         self.note_disk(is_full || self.is_stuck, watch);
-        Ok(())
+        Ok(true)
     }
 
     fn save(partition: &mut Partition) -> Result<(), CrawlError> {
@@ -349,6 +366,7 @@ impl Keeper {
     ) -> Result<(), CrawlError> {
         self.synced = Instant::now();
         partition.sync()?;
+        partition.note_spending(now);
         watch.stored(partition, &self.stored);
         self.stored.clear();
         watch.tick(partition, now);

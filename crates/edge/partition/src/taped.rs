@@ -2,11 +2,17 @@
 //!
 //! Every input goes through [`Taped::tell`], [`Taped::tell_page`] or [`Taped::next`], which play it
 //! and note it for the tape. So the tape on disk always leads to the frontier in memory.
+//!
+//! A policy that panics is replaced by one that visits every page in turn. The tape says over which
+//! input it panicked, so the next start replaces it at the same point without asking it again, and
+//! [`Partition::replay`](crate::Partition::replay) asks it again to reproduce the panic.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidewatch_core::{FetchKind, HostId, PageId, Rate, Time};
+use tidewatch_core::{FetchKind, HostId, PageId, Rate, Span, Time};
 use tidewatch_frontier::tape::{Diverged, Input, Names};
 use tidewatch_frontier::{Frontier, HostMemo, Limits, Next, Politeness};
 use tidewatch_policy::{DemandCurve, Explanation, Policy, Standing, WhatIf};
@@ -21,6 +27,10 @@ pub struct Replayed {
     pub inputs: u64,
     /// The decisions among them, all the same as then.
     pub decisions: u64,
+    /// Panics of the policy, after each of which another one took over.
+    pub panics: u64,
+    /// Those that happened again.
+    pub reproduced: u64,
 }
 
 /// A frontier whose every input is noted for the tape.
@@ -28,6 +38,8 @@ pub(crate) struct Taped {
     frontier: Frontier<'static>,
     /// Inputs that are not in a batch yet.
     noted: Vec<Input>,
+    /// What the policy's panic said, if it was replaced.
+    fallen: Option<String>,
     /// The latest time of any input.
     last: Time,
     /// Inputs since the last snapshot.
@@ -55,6 +67,7 @@ impl Taped {
         Taped {
             frontier: Frontier::new(policy, rules, limits, Rate::ZERO, Time::ZERO),
             noted: Vec::new(),
+            fallen: None,
             last: Time::ZERO,
             unsaved: 0,
             unsaved_took: Duration::ZERO,
@@ -69,15 +82,26 @@ impl Taped {
 
     /// Plays the input that makes the page of `url` known, and notes it for the tape.
     pub(crate) fn tell_page(&mut self, input: Input, url: &str) -> Result<(), Diverged> {
-        self.frontier.play(&input, &mut OneUrl(url))?;
-        self.note(input);
+        match self.guard(|frontier| frontier.play(&input, &mut OneUrl(url))) {
+            Ok(played) => {
+                played?;
+                self.note(input);
+            }
+            Err(why) => self.fall_back(input, why),
+        }
         Ok(())
     }
 
     /// Asks the frontier what to do. The question is noted only if it changed the frontier.
     pub(crate) fn next(&mut self, now: Time) -> Next {
         let before = self.frontier.moves();
-        let next = self.frontier.next(now);
+        let next = match self.guard(|frontier| frontier.next(now)) {
+            Ok(next) => next,
+            Err(why) => {
+                self.fall_back(Input::Asked { at: now, decided: None }, why);
+                return self.next(now);
+            }
+        };
         let decided = match next {
             Next::Do(command) => Some(command),
             Next::Wait(_) => None,
@@ -86,6 +110,35 @@ impl Taped {
             self.note(Input::Asked { at: now, decided });
         }
         next
+    }
+
+    /// Does something with the frontier; `Err` with the message if the policy panics. Any other panic
+    /// goes on, and so does one of the policy that took over.
+    fn guard<T>(&mut self, act: impl FnOnce(&mut Frontier<'static>) -> T) -> Result<T, String> {
+        let done = catch_unwind(AssertUnwindSafe(|| act(&mut self.frontier)));
+        done.map_err(|panic| {
+            if self.fallen.is_some() || !self.frontier.is_policys_fault() {
+                resume_unwind(panic);
+            }
+            message(panic.as_ref())
+        })
+    }
+
+    /// Replaces the policy, which panicked over an input.
+    fn fall_back(&mut self, over: Input, why: String) {
+        self.frontier.fall_back();
+        self.fallen = Some(why.clone());
+        self.note(Input::FellBack { over: Box::new(over), why });
+    }
+
+    /// What the policy's panic said, if it was replaced.
+    pub(crate) fn fallen(&self) -> Option<&str> {
+        self.fallen.as_deref()
+    }
+
+    /// Asks the policy something that changes nothing; `None` if it panics over it.
+    fn look<T>(&self, look: impl FnOnce(&Frontier<'static>) -> Option<T>) -> Option<T> {
+        catch_unwind(AssertUnwindSafe(|| look(&self.frontier))).ok().flatten()
     }
 
     fn note(&mut self, input: Input) {
@@ -108,11 +161,12 @@ impl Taped {
     }
 
     /// Plays inputs that are on the tape already. Every decision among them is taken again and must
-    /// come out the same.
+    /// come out the same. With `provoke` the policy is asked again what it panicked over.
     pub(crate) fn replay(
         &mut self,
         inputs: impl Iterator<Item = Result<Input, StoreError>>,
         names: &mut dyn FallibleNames,
+        provoke: bool,
     ) -> Result<Replayed, crate::CrawlError> {
         let mut replayed = Replayed::default();
         let began = Instant::now();
@@ -121,7 +175,22 @@ impl Taped {
             replayed.inputs += 1;
             replayed.decisions += u64::from(matches!(input, Input::Asked { decided: Some(_), .. }));
             self.last = self.last.max(input.at().unwrap_or(self.last));
-            self.frontier.play(&input, names.names())?;
+            match &input {
+                Input::FellBack { over, why } => {
+                    replayed.panics += 1;
+                    if provoke {
+                        let again = self.guard(|frontier| frontier.provoke(over, names.names()));
+                        replayed.reproduced += u64::from(again.is_err());
+                        self.frontier.fall_back();
+                    } else {
+                        self.frontier.play(&input, names.names())?;
+                    }
+                    self.fallen = Some(why.clone());
+                }
+                _ => self
+                    .guard(|frontier| frontier.play(&input, names.names()))
+                    .map_err(crate::CrawlError::Panicked)??,
+            }
             names.failure()?;
         }
         self.unsaved = replayed.inputs;
@@ -201,28 +270,45 @@ impl Taped {
 
     /// The policy's explanation of a page.
     pub(crate) fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
-        self.frontier.why(page, now)
+        self.look(|frontier| frontier.why(page, now))
+    }
+
+    /// Whether nothing can be fetched now nor within `patience`.
+    pub(crate) fn is_done(&self, patience: Span, now: Time) -> bool {
+        self.frontier.is_done(patience, now)
+    }
+
+    /// How many pages rest, and when the first of them may be fetched again.
+    pub(crate) fn resting(&self, now: Time) -> (u32, Time) {
+        self.frontier.resting(now)
     }
 
     /// What another budget would bring, per second of crawl time.
     pub(crate) fn what_if(&self, budget: Rate) -> Option<WhatIf> {
-        self.frontier.what_if(budget)
+        self.look(|frontier| frontier.what_if(budget))
     }
 
     /// Price and freshness, as far as the policy can tell.
     pub(crate) fn standing(&self) -> Option<Standing> {
-        self.frontier.standing()
+        self.look(Frontier::standing)
     }
 
     /// The budget that the policy would spend at each price, per second of crawl time.
     pub(crate) fn demand(&self) -> Option<DemandCurve> {
-        self.frontier.demand()
+        self.look(Frontier::demand)
     }
 
     /// The budget, per second of crawl time.
     pub(crate) fn budget(&self) -> Rate {
         self.frontier.budget()
     }
+}
+
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").to_owned()
 }
 
 /// URLs for a replay, from a source that may fail.

@@ -12,11 +12,13 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, FetchKind, HostId, PageId, Rate, Span, Time};
+use tidewatch_policy::explanation::{Due, Early};
+use tidewatch_policy::order::Uniform;
 use tidewatch_policy::{DemandCurve, Explanation, Policy, Standing, WhatIf, saved};
 
 use self::hosts::{Host, Server, nobody};
 use self::pages::Pages;
-use crate::{Answer, HostMemo, Pacer, Politeness, Unused};
+use crate::{Answer, HostMemo, Pacer, Politeness, Revisit, Unused};
 
 /// An IP address that serves one or more hosts. The caller numbers addresses from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,6 +51,15 @@ pub enum Defect {
         /// When it was chosen.
         at: Time,
         /// When the gate opens.
+        opens: Time,
+    },
+    /// A page that still rests. The policy is told that its fetch was stopped.
+    RestingPage {
+        /// The page.
+        page: PageId,
+        /// When it was chosen.
+        at: Time,
+        /// When its rest is over.
         opens: Time,
     },
 }
@@ -94,6 +105,7 @@ pub struct Frontier<'p> {
     #[serde(skip, default = "nobody")]
     policy: Box<dyn Policy + 'p>,
     rules: Politeness,
+    revisit: Revisit,
     limits: Limits,
     pacer: Pacer,
     pages: Pages,
@@ -106,6 +118,9 @@ pub struct Frontier<'p> {
     jobs: usize,
     requests: usize,
     moves: u64,
+    /// Set while the policy is told or asked something.
+    #[serde(skip)]
+    is_asking: bool,
     #[serde(skip)]
     idled: u64,
     #[serde(skip)]
@@ -125,7 +140,8 @@ impl<'p> Frontier<'p> {
         Self::paced(policy, rules, limits, Pacer::new(budget, Unused::Keep, now))
     }
 
-    /// A frontier that knows no page, with a pacer of one's own.
+    /// A frontier that knows no page, with a pacer of one's own. No page rests until
+    /// [`Frontier::set_revisit`].
     pub fn paced(
         mut policy: Box<dyn Policy + 'p>,
         rules: Politeness,
@@ -136,6 +152,7 @@ impl<'p> Frontier<'p> {
         Frontier {
             policy,
             rules,
+            revisit: Revisit::NONE,
             limits,
             pacer,
             pages: Pages::default(),
@@ -146,6 +163,7 @@ impl<'p> Frontier<'p> {
             jobs: 0,
             requests: 0,
             moves: 0,
+            is_asking: false,
             idled: 0,
             defect: None,
         }
@@ -167,9 +185,16 @@ impl<'p> Frontier<'p> {
         Some(frontier)
     }
 
-    /// All that decides about a page at `now`, as far as the policy can tell.
+    /// All that decides about a page at `now`: the policy's reasons, as far as it can tell, and what
+    /// is in the way.
     pub fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
-        self.policy.why(page, now)
+        let why = self.policy.why(page, now)?;
+        let job = self.job_of(self.pages.host(page)?);
+        if job == Some(page) {
+            let (due, early) = (Due::UnderWay, Early::No);
+            return Some(Explanation { due, early, is_gone: false, ..why });
+        }
+        Some(Explanation { obstacle: self.obstacle(page, now), ..why })
     }
 
     /// What another budget would bring, as far as the policy can tell.
@@ -283,15 +308,69 @@ impl<'p> Frontier<'p> {
     /// Tells the policy something. Pages are discovered in the order of their
     /// numbers, after their host was added.
     pub fn learn(&mut self, event: &Event<'_>) {
-        self.pages.learn(event);
+        self.pages.learn(event, &self.revisit);
         self.pacer.wake();
+        self.is_asking = true;
         self.policy.learn(event);
+        self.is_asking = false;
     }
 
     /// Sets another budget.
     pub fn set_budget(&mut self, budget: Rate, now: Time) {
         self.pacer.set(budget, now);
         self.learn(&Event::Budget(budget));
+    }
+
+    /// Whether nothing can be fetched at `now` nor within `patience`: there is no job, the policy had no
+    /// page when it was last asked, and every page that may be fetched again has a host that stays
+    /// closed for longer. A host's usual gap is always waited for. Scans all pages.
+    pub fn is_done(&self, patience: Span, now: Time) -> bool {
+        let is_far = |opens: Time, gap: Span| opens > now + patience.max(gap);
+        self.jobs == 0
+            && self.pacer.is_idle()
+            && self.pages.all().all(|page| {
+                let memo = &self.hosts[self.host_of(page).index()].memo;
+                let (rests, opens) = (self.pages.opens_at(page, &self.revisit), memo.opens);
+                // The policy had its chance to choose what is open now.
+                rests.max(opens) <= now || is_far(rests, Span::ZERO) || is_far(opens, memo.gap)
+            })
+    }
+
+    /// How many pages rest at `now`, and when the first of them may be fetched again. Scans all pages.
+    pub fn resting(&self, now: Time) -> (u32, Time) {
+        let opens = self.pages.all().map(|page| self.pages.opens_at(page, &self.revisit));
+        opens
+            .filter(|at| *at > now)
+            .fold((0, Time::NEVER), |(pages, first), at| (pages + 1, first.min(at)))
+    }
+
+    /// Sets how long pages rest between two fetches.
+    pub fn set_revisit(&mut self, rule: Revisit) {
+        self.revisit = rule;
+        self.pacer.look_now();
+    }
+
+    /// Whether a panic that was caught is the policy's own, so that [`Frontier::fall_back`] helps.
+    pub const fn is_policys_fault(&self) -> bool {
+        self.is_asking
+    }
+
+    /// Replaces the policy by one that visits every page in turn: the policy has panicked and its
+    /// state cannot be trusted. The frontier's own state is whole, because whatever it does with an
+    /// input comes before the policy hears of it.
+    pub fn fall_back(&mut self) {
+        let mut policy = Box::new(Uniform::fixed_order(0));
+        policy.learn(&Event::Budget(self.pacer.budget()));
+        for page in self.pages.all() {
+            policy.learn(&Event::Discovered(self.pages.discovery(page)));
+        }
+        (self.policy, self.is_asking) = (policy, false);
+        self.pacer.look_now();
+    }
+
+    /// Replaces the policy by one that does nothing.
+    pub(crate) fn silence(&mut self) {
+        self.policy = nobody();
     }
 
     /// Sets other rules.

@@ -26,16 +26,20 @@
 //! - A host has at most one job, so at most one connection.
 //! - An address has at most one request under way, whatever hosts share it.
 //! - No request starts before its host and its address are open.
+//! - No page is requested again before its rest is over ([`Revisit`]).
 //! - No page is requested unless its host's robots.txt has been read and holds.
 
 #![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
 
+pub mod audit;
 mod frontier;
 pub mod hygiene;
 mod pacer;
 pub mod politeness;
+mod revisit;
 pub mod tape;
 
 pub use frontier::{Command, Defect, Frontier, Limits, Next, RobotsRead, ServerId};
 pub use pacer::{Pacer, Unused};
 pub use politeness::{Answer, HostMemo, Politeness};
+pub use revisit::Revisit;

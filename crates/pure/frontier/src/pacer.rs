@@ -115,6 +115,11 @@ impl Pacer {
         self.turn = self.turn.saturating_sub(1);
     }
 
+    /// Whether the policy had no page when it was last asked, and has learned nothing since.
+    pub fn is_idle(&self) -> bool {
+        self.look > Time::ZERO
+    }
+
     /// An idle policy may be asked at once: the crawler has started again.
     pub fn look_now(&mut self) {
         self.look = Time::ZERO;

@@ -6,7 +6,7 @@
 //!
 //! so a slow server gets fewer requests, whatever its robots.txt allows. A 429 or 503 closes the host
 //! for its Retry-After. Without one, and after no answer at all, the host is closed for a time that
-//! doubles with each such error in a row.
+//! doubles with each such error in a row. A page that cannot be read is not its host's fault.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
@@ -60,7 +60,7 @@ impl Default for Politeness {
 /// How a request went, as far as politeness is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Any answer but 429 and 503.
+    /// Any answer but 429 and 503, bad ones included.
     Usual,
     /// 429 or 503, with Retry-After if given.
     Overloaded(Option<Span>),

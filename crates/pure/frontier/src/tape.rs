@@ -11,7 +11,9 @@ use tidewatch_core::{
     PageId, PageKey, Rate, Reason, Signal, Span, Time,
 };
 
-use crate::{Answer, Command, Frontier, HostMemo, Limits, Next, Politeness, RobotsRead, ServerId};
+use crate::{
+    Answer, Command, Frontier, HostMemo, Limits, Next, Politeness, Revisit, RobotsRead, ServerId,
+};
 
 /// One input. Page URLs are not on the tape: the store's table of pages has them, by page number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,6 +128,16 @@ pub enum Input {
         /// The time; `None` for the usual one.
         gap: Option<Span>,
     },
+    /// The operator set how long pages rest between two fetches.
+    Revisit(Revisit),
+    /// The policy panicked over an input, and another one took its place
+    /// ([`Frontier::fall_back`]).
+    FellBack {
+        /// The input, which stands for itself: it is not on the tape a second time.
+        over: Box<Input>,
+        /// What the panic said.
+        why: String,
+    },
 }
 
 /// A query from the search log, owned.
@@ -208,12 +220,14 @@ impl Input {
             | Input::Asked { at, .. }
             | Input::Resumed { at } => Some(at),
             Input::Fetched(ref fetched) => Some(fetched.at),
+            Input::FellBack { ref over, .. } => over.at(),
             Input::Host
             | Input::Log(_)
             | Input::Queries(_)
             | Input::Closed { .. }
             | Input::HostGap { .. }
-            | Input::Rules { .. } => None,
+            | Input::Rules { .. }
+            | Input::Revisit(_) => None,
         }
     }
 }
@@ -262,8 +276,28 @@ impl Frontier<'_> {
             Input::Asked { at, decided } => return self.ask_again(at, decided),
             Input::HostGap { host, gap } => self.set_gap(host, gap),
             Input::Resumed { at } => self.resume(at),
+            Input::Revisit(rule) => self.set_revisit(rule),
+            Input::FellBack { ref over, .. } => {
+                self.silence();
+                if !matches!(**over, Input::Asked { .. }) {
+                    self.play(over, names)?;
+                }
+                self.fall_back();
+            }
         }
         Ok(())
+    }
+
+    /// Gives an input to the policy only, as before a panic: a decision is asked for and not carried
+    /// out. The frontier is good for nothing but [`Frontier::fall_back`] afterwards.
+    pub fn provoke(&mut self, over: &Input, names: &mut dyn Names) -> Result<(), Diverged> {
+        match *over {
+            Input::Asked { at, .. } => {
+                self.choose_only(at);
+                Ok(())
+            }
+            _ => self.play(over, names),
+        }
     }
 
     fn learn_fetched(&mut self, fetched: &Fetched) {

@@ -3,7 +3,8 @@
 //! The life of an entry: pushed under its host with a key (a due time, a place
 //! in a queue, a negated value), popped when it is the smallest among the
 //! hosts that are open. A host found closed is parked until its gate opens, so
-//! one slow host costs nothing while others have work.
+//! one slow host costs nothing while others have work. A page fetched too
+//! recently rests until its own gate opens, and then waits as before.
 //!
 //! Invariant: every host with entries is either parked or has an entry in
 //! `ready` whose key is its smallest. `ready` may hold outdated entries as
@@ -51,6 +52,9 @@ pub struct Agenda<K> {
     hosts: Vec<Queue<K>>,
     ready: BinaryHeap<Reverse<(K, HostId)>>,
     parked: BinaryHeap<Reverse<(Time, HostId)>>,
+    /// Pages that came up before their gate opens, by when it does.
+    resting: BinaryHeap<Reverse<(Time, K, HostId, PageId)>>,
+    /// Entries in all of them.
     len: usize,
 }
 
@@ -63,12 +67,18 @@ struct Queue<K> {
 
 impl<K: Ord + Copy> Default for Agenda<K> {
     fn default() -> Self {
-        Agenda { hosts: Vec::new(), ready: BinaryHeap::new(), parked: BinaryHeap::new(), len: 0 }
+        Agenda {
+            hosts: Vec::new(),
+            ready: BinaryHeap::new(),
+            parked: BinaryHeap::new(),
+            resting: BinaryHeap::new(),
+            len: 0,
+        }
     }
 }
 
 impl<K: Ord + Copy> Agenda<K> {
-    /// Entries waiting, parked hosts included.
+    /// Entries waiting, those of parked hosts and resting pages included.
     pub const fn len(&self) -> usize {
         self.len
     }
@@ -80,12 +90,16 @@ impl<K: Ord + Copy> Agenda<K> {
 
     /// Adds a page. The caller makes sure that a page is in once.
     pub fn push(&mut self, key: K, host: HostId, page: PageId) {
+        self.len += 1;
+        self.enqueue(key, host, page);
+    }
+
+    fn enqueue(&mut self, key: K, host: HostId, page: PageId) {
         while self.hosts.len() <= host.index() {
             self.hosts.push(Queue { pages: BinaryHeap::new(), is_parked: false });
         }
         let queue = &mut self.hosts[host.index()];
         queue.pages.push(Reverse((key, page)));
-        self.len += 1;
         if !queue.is_parked && queue.smallest() == Some(key) {
             self.ready.push(Reverse((key, host)));
         }
@@ -103,7 +117,7 @@ impl<K: Ord + Copy> Agenda<K> {
             .collect();
     }
 
-    /// Takes the entry with the smallest key among open hosts, if its key is `wanted`.
+    /// Takes the entry with the smallest key among open hosts and pages, if its key is `wanted`.
     pub fn pop_if(
         &mut self,
         now: Time,
@@ -111,6 +125,7 @@ impl<K: Ord + Copy> Agenda<K> {
         wanted: impl Fn(K) -> bool,
     ) -> Option<(K, PageId)> {
         self.unpark(now);
+        self.wake(now, gate);
         while let Some(&Reverse((key, host))) = self.ready.peek() {
             let queue = &mut self.hosts[host.index()];
             if queue.is_parked || queue.smallest() != Some(key) {
@@ -127,17 +142,22 @@ impl<K: Ord + Copy> Agenda<K> {
                 self.parked.push(Reverse((opens, host)));
                 continue;
             }
-            let Reverse(entry) = queue.pages.pop()?;
-            self.len -= 1;
+            let Reverse((key, page)) = queue.pages.pop()?;
             if let Some(next) = queue.smallest() {
                 self.ready.push(Reverse((next, host)));
             }
-            return Some(entry);
+            let opens = gate.page_opens_at(page);
+            if opens > now {
+                self.resting.push(Reverse((opens, key, host, page)));
+                continue;
+            }
+            self.len -= 1;
+            return Some((key, page));
         }
         None
     }
 
-    /// Takes the entry with the smallest key among open hosts.
+    /// Takes the entry with the smallest key among open hosts and pages.
     pub fn pop(&mut self, now: Time, gate: &dyn Gate) -> Option<(K, PageId)> {
         self.pop_if(now, gate, |_| true)
     }
@@ -153,6 +173,18 @@ impl<K: Ord + Copy> Agenda<K> {
             if let Some(key) = queue.smallest() {
                 self.ready.push(Reverse((key, host)));
             }
+        }
+    }
+
+    /// Queues pages again whose gate is open now. The gate is asked about the page that rests shortest,
+    /// because its rule may have changed since.
+    fn wake(&mut self, now: Time, gate: &dyn Gate) {
+        while let Some(&Reverse((opens, key, host, page))) = self.resting.peek() {
+            if opens > now && gate.page_opens_at(page) > now {
+                return;
+            }
+            self.resting.pop();
+            self.enqueue(key, host, page);
         }
     }
 }

@@ -23,8 +23,12 @@ pub struct Explanation {
     pub rule: &'static str,
     /// What the rule says of this page.
     pub merit: Merit,
-    /// When it is fetched next.
+    /// When it is fetched next, if nothing is in the way.
     pub due: Due,
+    /// Whether it may be fetched before that.
+    pub early: Early,
+    /// What is in the way now. The frontier fills it in.
+    pub obstacle: Option<Obstacle>,
     /// What would bring that forward.
     pub sooner: &'static [Lever],
     /// What the policy believes of the page.
@@ -46,10 +50,29 @@ impl Explanation {
             rule,
             merit,
             due,
+            early: Early::No,
+            obstacle: None,
             sooner: &[],
             belief: Belief::Unstated,
             history: None,
         }
+    }
+
+    /// Whether it says that the page is due at `now` and nothing is in the way.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.obstacle.is_none() && self.due.time().is_some_and(|due| due <= now)
+    }
+
+    /// Whether it says that the page is fetched at `now` if nothing better waits: what idle budget is
+    /// spent on.
+    pub fn is_next(&self, now: Time) -> bool {
+        let is_wanted = self.due == Due::InTurn || self.early == Early::Spare;
+        self.is_due(now) || (self.obstacle.is_none() && is_wanted && self.due != Due::UnderWay)
+    }
+
+    /// Whether it allows that the page is fetched at `now`.
+    pub fn allows(&self, now: Time) -> bool {
+        self.is_next(now) || (self.obstacle.is_none() && self.early == Early::Probe)
     }
 }
 
@@ -93,6 +116,47 @@ impl Due {
         match self {
             Due::At(time) => Some(time),
             _ => None,
+        }
+    }
+}
+
+/// Whether a page may be fetched before it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Early {
+    /// It is not.
+    No,
+    /// Only as a random probe.
+    Probe,
+    /// When the budget has nothing better to pay for.
+    Spare,
+}
+
+/// Why a page may not be fetched now, whatever it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It was fetched lately and rests; [`Time::NEVER`] if it is not fetched again.
+    Rest(Time),
+    /// Its host rests after errors.
+    Trouble {
+        /// When it is asked again.
+        until: Time,
+        /// Errors in a row.
+        errors: u8,
+    },
+    /// Its host was asked lately and is left alone for a moment.
+    Gap(Time),
+    /// Another page of its host is being fetched.
+    Busy,
+}
+
+impl Obstacle {
+    /// When it is out of the way, if that is known.
+    pub fn until(self) -> Option<Time> {
+        match self {
+            Obstacle::Rest(until) | Obstacle::Trouble { until, .. } | Obstacle::Gap(until) => {
+                Some(until)
+            }
+            Obstacle::Busy => None,
         }
     }
 }

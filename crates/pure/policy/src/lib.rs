@@ -45,7 +45,7 @@ pub trait Policy: Send {
     /// Takes note of an event.
     fn learn(&mut self, event: &Event<'_>);
 
-    /// The page most worth fetching at `now`, among hosts whose gate is open.
+    /// The page most worth fetching at `now`, among pages whose gate is open ([`Gate::is_open`]).
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice;
 
     /// Writes the whole state, so that a crawl can restart without its history. The state may be half
@@ -89,16 +89,27 @@ pub trait Policy: Send {
 /// An answer to "what next?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Fetch this page. Its host's gate must be open.
+    /// Fetch this page. Its gate must be open.
     Fetch(PageId),
     /// Nothing is worth a fetch now; the allowance for this moment lapses.
     Idle,
 }
 
-/// Politeness as a policy sees it: when may a host be fetched from again?
+/// Politeness as a policy sees it: when may a host be fetched from again, and when a page?
 pub trait Gate {
     /// The earliest time at which `host` may be fetched from; not after now if it may now.
     fn opens_at(&self, host: HostId) -> Time;
+
+    /// The earliest time at which `page` may be fetched again, whatever its host; not after now if it
+    /// may now.
+    fn page_opens_at(&self, _page: PageId) -> Time {
+        Time::ZERO
+    }
+
+    /// Whether `page` of `host` may be fetched at `now`.
+    fn is_open(&self, host: HostId, page: PageId, now: Time) -> bool {
+        self.opens_at(host) <= now && self.page_opens_at(page) <= now
+    }
 }
 
 /// A gate that is always open.

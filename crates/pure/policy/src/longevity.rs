@@ -12,7 +12,7 @@
 use tidewatch_core::sketch::SKETCH_LEN;
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
-use crate::explanation::{Due, Explanation, Lever, Merit};
+use crate::explanation::{Due, Early, Explanation, Lever, Merit};
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
 use tidewatch_science::divergence::{ExpectedWorth, Profiles, expected_worth, utility_bounds};
@@ -257,9 +257,11 @@ impl Policy for Longevity {
         let known = self.pages.get(page.index())?;
         let merit = Span::from_seconds(self.period(known)).map_or(Merit::Turn, Merit::Every);
         let due = self.due(known).map_or(Due::Never, Due::At);
+        let is_early = due != Due::Never && self.settings.threshold == Threshold::Budget;
         Some(Explanation {
             since: known.last,
             is_gone: known.is_gone,
+            early: if is_early { Early::Spare } else { Early::No },
             sooner: &[Lever::Changes, Lever::Weight, Lever::Budget],
             ..Explanation::new(page, RULE, merit, due)
         })

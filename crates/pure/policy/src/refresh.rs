@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, HostId, Interest, InterestKind, Observation, Outcome};
 use tidewatch_core::{PageId, PageKey, Span, Time};
 
-use crate::explanation::{Due, Explanation, History, Lever, Merit};
+use crate::explanation::{Due, Early, Explanation, History, Lever, Merit};
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy, saved};
 use tidewatch_science::allocate::{Objective, Pages, allocate};
@@ -293,6 +293,7 @@ impl Policy for Refresher {
         Some(Explanation {
             since: known.last,
             is_gone: known.is_gone,
+            early: if due.time().is_some() { Early::Spare } else { Early::No },
             sooner: match self.settings.weighing {
                 Weighing::Given => &[Lever::Weight, Lever::Budget],
                 Weighing::Clicks => &[Lever::Clicks, Lever::Budget],

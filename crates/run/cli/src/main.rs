@@ -52,7 +52,7 @@ enum Command {
     /// Serve a simulated web on loopback and crawl it.
     Demo(demo::DemoArgs),
     /// Crawl the web from seeds into one directory; run again to resume.
-    Crawl(crawl::Args),
+    Crawl(Box<crawl::Args>),
     /// Show the figures of a crawl, running or not.
     Status(status::Args),
     /// Check every file of a crawl that is not running, and what the files say of each other.

@@ -24,11 +24,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.json {
         return output::print(&(serde_json::to_string_pretty(&status)? + "\n"));
     }
-    output::print(&table(&status).to_text(output::width()))
+    output::print(&text(&status))
+}
+
+/// The figures in a table, below what the operator must know first.
+pub(crate) fn text(status: &Status) -> String {
+    let warning = status.panic_told().map_or_else(String::new, |told| told + "\n\n");
+    warning + &table(status).to_text(output::width())
 }
 
 /// The figures as a table.
-pub(crate) fn table(status: &Status) -> Table {
+fn table(status: &Status) -> Table {
     let tally = &status.tally;
     let columns = [Column::text("Figure"), Column::number("Value"), Column::text("")];
     let mut table = Table::new(columns);
@@ -51,6 +57,9 @@ pub(crate) fn table(status: &Status) -> Table {
     }
     let policy = format!("policy {}, budget {} a second", status.policy, status.budget_per_s);
     row("fetches", tally.all_fetches(), policy);
+    if let Some((unspent, told)) = status.unspent.and_then(|u| Some((u, u.told()?))) {
+        row("  unspent, %", (100.0 * unspent.share) as u64, told);
+    }
     for (kind, count) in &tally.fetches {
         row(&format!("  {kind}"), *count, String::new());
     }

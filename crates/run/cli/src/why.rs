@@ -7,15 +7,16 @@ use serde_json::json;
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_partition::Partitions;
-use tidewatch_partition::explain::{told, what_if_json, why_json};
+use tidewatch_partition::explain::what_if_json;
 use tidewatch_policy::WhatIf;
 use tidewatch_report::{Cell, Column, Table};
 
 use crate::output;
 
 #[derive(clap::Args)]
-#[command(after_help = "Example: tidewatch why https://example.com/news --dir news\n\nThe crawl \
-                        must not be running.")]
+#[command(after_help = "Example: tidewatch why https://example.com/news --dir news\n\nA running \
+                        crawl is asked through the socket ask.sock in its directory; of one that \
+                        has ended, the state at its end is explained.")]
 pub(crate) struct WhyArgs {
     /// The page.
     url: String,
@@ -72,19 +73,11 @@ fn no_price(crawl: &Partitions) -> anyhow::Error {
 
 pub(crate) fn why(args: &WhyArgs) -> Result<()> {
     let url = CanonicalUrl::parse(&args.url)?;
-    let mut crawl = tidewatch_service::look_at_owner(&args.dir, &url)?;
-    let found = crawl.why(&url)?;
-    let now = crawl.last();
-    let obstacle = crawl.obstacle(&url, now)?.or(crawl.remark(&url)?);
-    let first = obstacle.as_ref().map_or_else(String::new, |told| format!("{told}\n"));
-    let unknown = || anyhow!("this crawl does not know {url}. {first}");
-    let why = found.ok_or_else(unknown)?;
+    let why = tidewatch_service::why(&args.dir, &url)?;
     if args.json {
-        let mut json = why_json(&why, url.as_str(), now);
-        json["in_the_way"] = obstacle.into();
-        return output::print(&(serde_json::to_string_pretty(&json)? + "\n"));
+        return output::print(&(serde_json::to_string_pretty(&why.json)? + "\n"));
     }
-    output::print(&format!("{url}\n{first}{}", told(&why, now)))
+    output::print(&format!("{}\n{}", url.as_str(), why.told))
 }
 
 pub(crate) fn what_if(args: &WhatIfArgs) -> Result<()> {

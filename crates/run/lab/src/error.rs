@@ -88,6 +88,16 @@ pub enum LabError {
         /// When the host opens.
         opens: Time,
     },
+    /// A policy chose a page that rests.
+    #[error("bug in the policy: it chose page {} at {at}, which rests until {opens}", page.0)]
+    RestingPage {
+        /// The page chosen.
+        page: PageId,
+        /// When.
+        at: Time,
+        /// When its rest is over.
+        opens: Time,
+    },
     /// A policy chose a page that it does not know.
     #[error(
         "bug in the policy: it chose page {}, which it was never told of",

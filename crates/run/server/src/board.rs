@@ -48,6 +48,7 @@ impl Figures {
         let mut json = json!(self.status);
         json["is_running"] = self.is_running.into();
         json["index"] = json!(self.index);
+        json["notes"] = json!(self.status.notes());
         if let Some(extra) = &self.extra {
             json[extra.name] = extra.json.clone();
         }

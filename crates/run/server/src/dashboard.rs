@@ -64,7 +64,9 @@ fn overview_of(figures: &Figures, history: &History) -> Markup {
                 @if figures.is_running { "The crawl is running" } @else { "The crawl is not running" }
                 ": policy " (clean(&status.policy)) ", budget " (short(status.budget_per_s))
                 " fetches a second."
+                @if let Some(told) = status.unspent.and_then(|unspent| unspent.told()) { " " (told) "." }
             }
+            @if let Some(told) = status.panic_told() { p.alarm role="alert" { (clean(&told)) } }
             (tiles(figures))
             @for chart in charts(history, status) { (chart.to_markup()) }
             (reasons(status))

@@ -26,6 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     config.crawl.allow_private = true;
     config.crawl.budget = Rate::per_second(50.0).ok_or("no such rate")?;
     config.crawl.politeness.least_gap = Span::from_micros(50_000);
+    // This web changes within seconds; a real one is left alone for hours.
+    config.crawl.revisit.usual = Span::ZERO;
     let mut service = Service::open(&config)?;
 
     // The crawl has a thread of its own; the handle asks it from here.

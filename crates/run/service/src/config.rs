@@ -32,6 +32,8 @@ pub struct ServiceConfig {
     pub stop_after: Option<Duration>,
     /// Stop after this many page requests.
     pub stop_after_fetches: Option<u64>,
+    /// Fetch every page once, and stop when none is left.
+    pub once: bool,
     /// Resolve these names only, in place of the DNS and of the configured hosts file.
     pub hosts: Option<Hosts>,
     /// Seconds of crawl time per real second, for a simulated web that runs faster.
@@ -66,6 +68,7 @@ impl ServiceConfig {
             listen: None,
             stop_after: None,
             stop_after_fetches: None,
+            once: false,
             hosts: None,
             pace: None,
             runtime: None,

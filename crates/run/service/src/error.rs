@@ -35,6 +35,9 @@ pub enum ServiceError {
     /// The directory holds no crawl.
     #[error("{} holds no crawl; start one with `tidewatch crawl`", .0.display())]
     NoCrawl(PathBuf),
+    /// A running crawl has no answer.
+    #[error("{0}")]
+    Refused(String),
     /// The crawl has just started.
     #[error("the crawl in {} has written no figures yet; try again in a second", .0.display())]
     NoFigures(PathBuf),

@@ -3,8 +3,11 @@
 use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value as Json;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::{CrawlError, Partition, Partitions, Replayed, Status, owner};
+use tidewatch_partition::{
+    CrawlError, Partition, Partitions, Replayed, Status, ask_running, owner,
+};
 use tidewatch_search::clicks::{Desk, Imported, Log, import};
 
 use crate::{ServiceError, now_micros, now_s};
@@ -20,11 +23,35 @@ pub(crate) fn parts(dir: &Path) -> Result<Vec<PathBuf>, ServiceError> {
     is_crawl.then_some(parts).ok_or_else(|| ServiceError::NoCrawl(dir.to_owned()))
 }
 
-/// Opens the partition that owns a URL's host, as it was when the crawl ended.
-pub fn look_at_owner(dir: &Path, url: &CanonicalUrl) -> Result<Partition, ServiceError> {
-    let parts = parts(dir)?;
+/// Why a page is fetched when it is, as JSON and in sentences.
+#[derive(Clone, Debug)]
+pub struct WhyAnswer {
+    /// As `tidewatch why --json` prints it.
+    pub json: Json,
+    /// In sentences.
+    pub told: String,
+}
+
+/// Explains a page of a crawl: asks the crawl if it runs, and otherwise opens its directory as it was
+/// when the crawl ended.
+pub fn why(dir: &Path, url: &CanonicalUrl) -> Result<WhyAnswer, ServiceError> {
+    let mut parts = parts(dir)?;
     let number = owner(url, parts.len() as u32) as usize;
-    Ok(Partition::look(&parts[number], now_micros())?)
+    let dir = parts.swap_remove(number);
+    let unreadable = |source| ServiceError::Unreadable { path: dir.join("ask.sock"), source };
+    let running = ask_running(&dir, url).map_err(unreadable)?;
+    let mut answer = if let Some(answer) = running {
+        answer
+    } else {
+        let mut crawl = Partition::look(&dir, now_micros())?;
+        let now = crawl.last();
+        crawl.answer_why(url, now)?
+    };
+    if let Some(error) = answer["error"].as_str() {
+        return Err(ServiceError::Refused(error.to_owned()));
+    }
+    let told = answer["told"].as_str().unwrap_or_default().to_owned();
+    Ok(WhyAnswer { json: answer["why"].take(), told })
 }
 
 /// Opens a crawl as it was when it ended. It must not be running.
@@ -40,6 +67,8 @@ pub fn replay(dir: &Path) -> Result<Replayed, ServiceError> {
         let part = Partition::replay(&dir, now_micros())?;
         all.inputs += part.inputs;
         all.decisions += part.decisions;
+        all.panics += part.panics;
+        all.reproduced += part.reproduced;
     }
     Ok(all)
 }

@@ -64,7 +64,7 @@ use self::clicks::ClickReader;
 pub use self::config::{Listen, ServiceConfig};
 pub use self::error::ServiceError;
 pub use self::export::{Export, ExportedPage, ExportedVisit};
-pub use self::files::{import_clicks, look, look_at_owner, read_status, replay};
+pub use self::files::{WhyAnswer, import_clicks, look, read_status, replay, why};
 use self::follow::{Common, Follow, Part, Whole};
 pub use self::handle::Handle;
 use self::search::Search;
@@ -151,6 +151,7 @@ impl Service {
             after: config.stop_after,
             fetches: config.stop_after_fetches,
             flag: Arc::new(AtomicBool::new(false)),
+            once: config.once.then(Arc::default),
         };
         let handle = Handle::new(asker, Arc::clone(&stop.flag), searcher, runtime.clone());
         let (dir, whole) = (config.dir.clone(), Whole::new(server, search));

@@ -24,9 +24,9 @@ impl Partition {
     }
 
     /// Replays every decision of a crawl from its first with today's policy. An error if one
-    /// differs.
+    /// differs. Panics of the policy are reproduced.
     pub fn replay(dir: &Path, unix_micros: i64) -> Result<Replayed, CrawlError> {
-        Self::as_begun(dir, unix_micros)?.play_from(0)
+        Self::as_begun(dir, unix_micros)?.play_from(0, true)
     }
 
     /// A crawl with the policy that it was begun with, and an empty frontier.

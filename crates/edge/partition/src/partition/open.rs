@@ -16,6 +16,7 @@ use crate::pages::Pages;
 use crate::robots::RobotsCache;
 use crate::scope::{Reach, Scope};
 use crate::shelf::Shelf;
+use crate::spending::Spending;
 use crate::tally::Tally;
 use crate::taped::{Replayed, Taped};
 use crate::timeline::Timeline;
@@ -60,6 +61,7 @@ impl Partition {
             scope,
             reread: None,
             hopeless: Hopeless::default(),
+            spending: Spending::default(),
             member: None,
             config,
         })
@@ -78,13 +80,14 @@ impl Partition {
         let (next, policy) = (self.pages.store().next_tape(), policy(&self.config)?);
         let from = self.taped.load(self.pages.store().dir(), policy, next);
         self.pages.count_pages(self.taped.pages_by_host());
-        self.play_from(from).map(|_| ())
+        self.play_from(from, false).map(|_| ())
     }
 
     /// Plays the tape from a batch on. Every decision on it is taken again and must come out the same.
-    pub(super) fn play_from(&mut self, batch: u64) -> Result<Replayed, CrawlError> {
+    /// With `provoke` the policy is asked again what it panicked over.
+    pub(super) fn play_from(&mut self, batch: u64, provoke: bool) -> Result<Replayed, CrawlError> {
         let (inputs, mut names) = self.pages.tape_from(batch, self.taped.next_page())?;
-        self.taped.replay(inputs, &mut names)
+        self.taped.replay(inputs, &mut names, provoke)
     }
 
     /// Goes on from where the tape ends.
@@ -97,6 +100,7 @@ impl Partition {
         }
         let (politeness, limits) = (self.config.politeness, self.config.limits);
         self.taped.tell(Input::Rules { politeness, limits })?;
+        self.taped.tell(Input::Revisit(self.config.revisit))?;
         self.taped.tell(Input::Resumed { at: now })?;
         let budget = self.config.budget;
         self.taped.tell(Input::Budget { budget, at: now })?;
@@ -145,6 +149,10 @@ pub(super) fn memory(config: &Config) -> Memory {
 }
 
 fn policy(config: &Config) -> Result<Box<dyn Policy>, CrawlError> {
+    #[cfg(test)]
+    if let Some(policy) = super::tests::policy(&config.policy) {
+        return Ok(policy);
+    }
     let found = registry::find(&config.policy);
     let unknown = || CrawlError::UnknownPolicy(config.policy.clone());
     Ok((found.ok_or_else(unknown)?.make)(Setup::seeded(config.seed)))

@@ -99,7 +99,7 @@ impl Partition {
         self.tally.robots += 1;
         let (status, body) = match found {
             Ok(found) => found,
-            Err(why) => return self.without_robots(host, (Answer::Nothing, took), why, now),
+            Err(why) => return self.without_robots(host, (without_answer(why), took), why, now),
         };
         let answer = overloaded(status).map_or(Answer::Usual, |_| Answer::Overloaded(retry_after));
         let robots = Robots::of_response(status, &body, &self.config.agent);
@@ -176,7 +176,7 @@ impl Partition {
         self.tally.count_fetch(kind);
         let answer = match came {
             Came::Overloaded(_, retry_after) => Answer::Overloaded(retry_after),
-            Came::Nothing(_) => Answer::Nothing,
+            Came::Nothing(why) => without_answer(why),
             _ => Answer::Usual,
         };
         self.taped.tell(Input::Left { host, answer, took, at: now })?;
@@ -360,6 +360,12 @@ impl Partition {
         }
         Ok((seen, anchors))
     }
+}
+
+/// How politeness sees a request that brought no page: a host rests if it is unwell, not because one
+/// of its pages is bad.
+fn without_answer(why: Reason) -> Answer {
+    if why.is_hosts_fault() { Answer::Nothing } else { Answer::Usual }
 }
 
 /// The reason for a status that asks for fewer requests.

@@ -4,11 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::Rate;
+use tidewatch_core::{Rate, Time};
 use tidewatch_store::StoreError;
 
 use super::Partition;
-use crate::{Partitions, Tally};
+use crate::{Partitions, Tally, Unspent};
 
 const NAME: &str = "status.json";
 
@@ -38,6 +38,12 @@ pub struct Status {
     /// While copies are read again because the scope has changed: how many of how many pages.
     #[serde(default)]
     pub rereading: Option<(u32, u32)>,
+    /// The part of the budget that was not spent lately; `None` until that is known.
+    #[serde(default)]
+    pub unspent: Option<Unspent>,
+    /// What the policy's panic said, if every page is visited in turn instead since.
+    #[serde(default)]
+    pub panic: Option<String>,
     /// Counts since the crawl began.
     pub tally: Tally,
 }
@@ -69,6 +75,11 @@ impl Status {
         for part in parts {
             let weight = part.tally.held.max(1) as f64;
             sum.policy = part.policy;
+            let (own, others) = (sum.budget_per_s, part.budget_per_s);
+            sum.unspent = match (sum.unspent, part.unspent) {
+                (Some(one), Some(other)) => Some(one.join(other, own, others)),
+                (one, other) => one.or(other),
+            };
             sum.budget_per_s += part.budget_per_s;
             sum.pages += part.pages;
             sum.hosts += part.hosts;
@@ -79,6 +90,7 @@ impl Status {
                 let sum = sum.rereading.get_or_insert_default();
                 *sum = (sum.0 + done, sum.1 + all);
             }
+            sum.panic = sum.panic.or(part.panic);
             price.add(part.price, weight);
             probed.add(part.freshness_probed.map(|(share, _)| share), weight);
             let width = part.freshness_probed.map_or(0.0, |(_, width)| width * weight);
@@ -89,6 +101,22 @@ impl Status {
         sum.price = price.value();
         sum.freshness_probed = probed.value().map(|share| (share, width));
         sum
+    }
+
+    /// A sentence, if the policy panicked.
+    pub fn panic_told(&self) -> Option<String> {
+        let why = self.panic.as_ref()?;
+        Some(format!(
+            "The policy {} panicked ({why}). Since then every page is visited in turn. `tidewatch lab \
+             replay` reproduces the panic; please report it.",
+            self.policy
+        ))
+    }
+
+    /// What an operator should know, in sentences.
+    pub fn notes(&self) -> Vec<String> {
+        let unspent = self.unspent.and_then(|unspent| unspent.told());
+        self.panic_told().into_iter().chain(unspent.map(|told| told + ".")).collect()
     }
 
     /// Writes the figures atomically.
@@ -129,6 +157,13 @@ impl Partition {
         }
     }
 
+    /// Keeps count of how the budget is spent.
+    pub(crate) fn note_spending(&mut self, now: Time) {
+        let budget = self.taped.budget().as_per_second();
+        let fetches = self.tally.all_fetches();
+        self.spending.note(fetches, budget, now, || self.taped.resting(now));
+    }
+
     /// The figures now.
     pub fn status(&self) -> Status {
         let (active_hosts, requests) = self.taped.activity();
@@ -144,6 +179,8 @@ impl Partition {
             price: standing.as_ref().map(|standing| standing.price),
             freshness_probed: standing.and_then(|standing| standing.freshness),
             rereading: self.rereading(),
+            unspent: self.spending.unspent(),
+            panic: self.taped.fallen().map(str::to_owned),
             tally: self.tally().clone(),
         }
     }

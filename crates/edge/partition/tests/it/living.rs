@@ -51,6 +51,7 @@ pub(crate) fn config(gap: Duration) -> Config {
     config.politeness.most_gap = Span::SECOND;
     config.politeness.address_gap = Span::from_micros(1_000);
     config.politeness.first_rest = Span::SECOND;
+    config.revisit.usual = Span::ZERO;
     config
 }
 

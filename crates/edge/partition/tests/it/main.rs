@@ -10,6 +10,7 @@ mod living;
 mod partitions;
 mod politeness;
 mod requisites;
+mod revisit;
 mod scope;
 mod snapshots;
 
@@ -34,6 +35,7 @@ fn config() -> Config {
     config.politeness.least_gap = Span::SECOND;
     config.probe_pages = 0;
     config.scope.reach = Reach::Everything;
+    config.revisit.usual = Span::ZERO;
     config
 }
 

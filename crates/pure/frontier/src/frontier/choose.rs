@@ -2,11 +2,26 @@
 
 use std::cmp::Reverse;
 
-use tidewatch_core::{HostId, Time};
+use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Reason, Time};
+use tidewatch_policy::explanation::Obstacle;
 use tidewatch_policy::{Choice, Gate};
 
 use super::hosts::{BUSY_LOOK, Gates, Job};
 use super::{Command, Defect, Frontier, Next};
+
+/// What a policy may see, as a borrow of single fields: the policy itself is asked meanwhile.
+macro_rules! gates {
+    ($frontier:ident, $now:expr) => {
+        Gates {
+            hosts: &$frontier.hosts,
+            servers: &$frontier.servers,
+            rules: &$frontier.rules,
+            pages: &$frontier.pages,
+            revisit: &$frontier.revisit,
+            now: $now,
+        }
+    };
+}
 
 impl Frontier<'_> {
     /// What to do at `now`.
@@ -27,6 +42,31 @@ impl Frontier<'_> {
                 }
             }
         }
+    }
+
+    /// What keeps a page from being fetched at `now`, whatever the policy wants: the obstacle that
+    /// lasts longest.
+    pub(super) fn obstacle(&self, page: PageId, now: Time) -> Option<Obstacle> {
+        let gates = gates!(self, now);
+        let host = self.pages.host(page)?;
+        let (rests, opens) = (gates.page_opens_at(page), gates.opens_at(host));
+        let state = &self.hosts[host.index()];
+        if rests > now && rests >= opens {
+            Some(Obstacle::Rest(rests))
+        } else if state.memo.troubles > 0 && state.memo.opens > now {
+            Some(Obstacle::Trouble { until: opens, errors: state.memo.troubles })
+        } else if state.job.is_some() {
+            Some(Obstacle::Busy)
+        } else {
+            (opens > now).then_some(Obstacle::Gap(opens))
+        }
+    }
+
+    /// Asks the policy and does nothing with its choice.
+    pub(crate) fn choose_only(&mut self, now: Time) {
+        self.is_asking = true;
+        self.policy.choose(now, &gates!(self, now));
+        self.is_asking = false;
     }
 
     /// The step of a job that has waited long enough.
@@ -57,8 +97,11 @@ impl Frontier<'_> {
         while self.openings.peek().is_some_and(|Reverse(at)| *at <= now) {
             self.openings.pop();
         }
-        let gates = Gates { hosts: &self.hosts, servers: &self.servers, rules: &self.rules, now };
-        let Choice::Fetch(page) = self.policy.choose(now, &gates) else {
+        self.is_asking = true;
+        let gates = gates!(self, now);
+        let choice = self.policy.choose(now, &gates);
+        self.is_asking = false;
+        let Choice::Fetch(page) = choice else {
             self.idled += 1;
             let opens = self.openings.peek().map_or(Time::NEVER, |Reverse(at)| *at);
             self.pacer.idle(now, opens);
@@ -68,6 +111,11 @@ impl Frontier<'_> {
             self.defect.get_or_insert(Defect::UnknownPage(page));
             return Err(now + BUSY_LOOK);
         };
+        let rests_until = gates.page_opens_at(page);
+        if rests_until > now {
+            self.refuse(page, rests_until, now);
+            return Err(self.pacer.next());
+        }
         let opens = gates.opens_at(host);
         if opens > now {
             self.defect.get_or_insert(Defect::ClosedHost { page, at: now, opens });
@@ -80,6 +128,15 @@ impl Frontier<'_> {
         state.job = Some(Job { page, holds_server: false });
         self.jobs += 1;
         Ok(self.step(host, now))
+    }
+
+    /// Tells the policy that a page it chose too early is not fetched.
+    fn refuse(&mut self, page: PageId, opens: Time, now: Time) {
+        self.defect.get_or_insert(Defect::RestingPage { page, at: now, opens });
+        let (kind, outcome) = (self.pages.fetch_kind(page), Outcome::Failed(Reason::OwnStop));
+        let seen = Observation { page, at: now, kind, previous: None, outcome };
+        self.policy.learn(&Event::Fetched(seen));
+        self.pacer.idle(now, Time::NEVER);
     }
 
     /// Starts the next step of a host's job, or lets it wait.

@@ -5,7 +5,8 @@ use tidewatch_core::{Event, HostId, PageId, Span, Time};
 use tidewatch_policy::{Choice, Gate, Policy};
 
 use super::ServerId;
-use crate::{HostMemo, Politeness};
+use super::pages::Pages;
+use crate::{HostMemo, Politeness, Revisit};
 
 /// How soon to look at a busy server again. Nobody knows when its request ends, and polling more
 /// often would cost more than the delay.
@@ -37,11 +38,13 @@ pub(super) struct Server {
     pub(super) is_busy: bool,
 }
 
-/// What a policy sees of the hosts.
+/// What a policy sees of hosts and resting pages.
 pub(super) struct Gates<'f> {
     pub(super) hosts: &'f [Host],
     pub(super) servers: &'f [Server],
     pub(super) rules: &'f Politeness,
+    pub(super) pages: &'f Pages,
+    pub(super) revisit: &'f Revisit,
     pub(super) now: Time,
 }
 
@@ -55,6 +58,10 @@ impl Gate for Gates<'_> {
         }
         let server = host.server.map(|server| self.servers[server.0 as usize]);
         host.memo.opens.max(server.map_or(Time::ZERO, |server| server.opens_at(self.now)))
+    }
+
+    fn page_opens_at(&self, page: PageId) -> Time {
+        self.pages.opens_at(page, self.revisit)
     }
 }
 

@@ -11,7 +11,7 @@ use super::curve::Curve;
 use super::profit::{Assumed, Pooling};
 use super::solve::{Charge, Schedule, Terms, solve};
 use super::watch::Watch;
-use crate::explanation::{Belief, Due, Explanation, Lever, Merit};
+use crate::explanation::{Belief, Due, Early, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Policy};
 
 /// How the budget is spent, given beliefs about sources `[LOSS13, §4.2.3, §5.2]`.
@@ -120,6 +120,8 @@ struct Known {
     /// Number among sources, or [`NONE`].
     source: u32,
     attempts: u8,
+    /// Whether it waits for a first fetch.
+    is_waiting: bool,
 }
 
 struct Source {
@@ -164,7 +166,7 @@ impl Echo {
     fn discover(&mut self, found: &Discovery<'_>) {
         debug_assert_eq!(found.page.index(), self.pages.len());
         let source = if found.is_source { self.sources.len() as u32 } else { NONE };
-        self.pages.push(Known { host: found.host, source, attempts: 0 });
+        self.pages.push(Known { host: found.host, source, attempts: 0, is_waiting: false });
         if found.is_source {
             self.add_source(found);
         }
@@ -193,6 +195,7 @@ impl Echo {
         let place = if newest_first { u64::MAX - number } else { number };
         let queue = if from_source { &mut self.new } else { &mut self.others };
         queue.push(place, self.pages[page.index()].host, page);
+        self.pages[page.index()].is_waiting = true;
     }
 
     /// Takes note of an outcome.
@@ -289,7 +292,7 @@ impl Echo {
             let last = self.beliefs.last(number as usize);
             let Some(last) = last.filter(|_| !source.is_gone) else { continue };
             if pace > 0.0 {
-                self.watch.add(number, source.host, pace, last);
+                self.watch.add(number, (source.host, source.page), pace, last);
             } else {
                 self.spare.push((last, number), source.host, source.page);
             }
@@ -354,6 +357,7 @@ impl Policy for Echo {
             return self.take(source, now);
         }
         if let Some((_, page)) = self.new.pop(now, gate) {
+            self.pages[page.index()].is_waiting = false;
             return Choice::Fetch(page);
         }
         if !by_interval && let Some(source) = self.watch.furthest(now, gate, 0.0) {
@@ -361,19 +365,24 @@ impl Policy for Echo {
         }
         let spare = self.others.pop(now, gate).map(|(_, page)| page);
         let spare = spare.or_else(|| self.spare.pop(now, gate).map(|(_, page)| page));
-        spare.map_or(Choice::Idle, Choice::Fetch)
+        let Some(page) = spare else { return Choice::Idle };
+        self.pages[page.index()].is_waiting = false;
+        Choice::Fetch(page)
     }
 
     fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
         let known = self.pages.get(page.index())?;
         if known.source == NONE {
             const RULE: &str = "new pages are fetched once and never refreshed";
-            return Some(Explanation::new(page, RULE, Merit::Turn, Due::InTurn));
+            let due = if known.is_waiting { Due::InTurn } else { Due::Never };
+            return Some(Explanation::new(page, RULE, Merit::Turn, due));
         }
         let number = known.source as usize;
         let terms = self.terms(number, now);
         let is_gone = self.sources[number].is_gone;
         let last = self.beliefs.last(number);
+        // Without a new page, the source furthest behind its interval is visited, due or not.
+        let is_early = self.rule == Rule::NewPages && self.watch.pace(known.source).is_some();
         let (rule, merit, due) = match self.watch.pace(known.source) {
             _ if is_gone || last.is_none() => {
                 let due = if is_gone { Due::Never } else { Due::InTurn };
@@ -402,6 +411,7 @@ impl Policy for Echo {
             kind: Some(FetchKind::Source),
             since: last,
             is_gone,
+            early: if is_early { Early::Spare } else { Early::No },
             sooner: &[Lever::NewLinks, Lever::Clicks, Lever::Budget],
             belief: Belief::Source {
                 links_per_s: terms.arrivals,

@@ -6,7 +6,7 @@
 //! (a third of all, under Algorithm 1) are scanned. When none is due, the next due time is kept, and
 //! there is no scan before it.
 
-use tidewatch_core::{HostId, Time};
+use tidewatch_core::{HostId, PageId, Time};
 
 use crate::Gate;
 
@@ -26,6 +26,7 @@ struct Row {
     last: f64,
     source: u32,
     host: HostId,
+    page: PageId,
 }
 
 impl Watch {
@@ -38,8 +39,14 @@ impl Watch {
     }
 
     /// Watches a source at a pace above zero.
-    pub(super) fn add(&mut self, source: u32, host: HostId, pace: f64, last: Time) {
-        self.rows.push(Row { pace, last: last.seconds(), source, host });
+    pub(super) fn add(
+        &mut self,
+        source: u32,
+        (host, page): (HostId, PageId),
+        pace: f64,
+        last: Time,
+    ) {
+        self.rows.push(Row { pace, last: last.seconds(), source, host, page });
         self.places[source as usize] = self.rows.len() as u32;
     }
 
@@ -76,12 +83,12 @@ impl Watch {
         self.set_pace(source, 0.0);
     }
 
-    /// The source furthest behind among open hosts, if it is behind by more than `least`.
+    /// The source furthest behind among those that may be fetched, if it is behind by more than `least`.
     pub(super) fn furthest(&self, now: Time, gate: &dyn Gate, least: f64) -> Option<u32> {
         let (time, mut best, mut found) = (now.seconds(), least, None);
         for row in &self.rows {
             let behind = (time - row.last) * row.pace;
-            if behind > best && gate.opens_at(row.host) <= now {
+            if behind > best && gate.is_open(row.host, row.page, now) {
                 (best, found) = (behind, Some(row.source));
             }
         }
@@ -97,7 +104,7 @@ impl Watch {
         let found = self.furthest(now, gate, 1.0 - f64::EPSILON);
         if found.is_none() {
             let due = self.rows.iter().map(|row| row.last + row.pace.recip());
-            // A due source whose host is closed keeps this in the past.
+            // A due source that may not be fetched keeps this in the past.
             self.quiet_until = due.fold(f64::INFINITY, f64::min);
         }
         found
@@ -126,8 +133,8 @@ mod tests {
     fn the_order_follows_elapsed_over_interval() {
         let mut watch = Watch::default();
         watch.clear(3);
-        watch.add(0, HostId(0), 1.0 / 100.0, at(0));
-        watch.add(2, HostId(1), 1.0 / 30.0, at(50));
+        watch.add(0, (HostId(0), PageId(0)), 1.0 / 100.0, at(0));
+        watch.add(2, (HostId(1), PageId(2)), 1.0 / 30.0, at(50));
         assert!(watch.has(0) && !watch.has(1));
         // 0.6 against 0.33, later 1.0 against 1.67.
         assert_eq!(watch.furthest(at(60), &AlwaysOpen, 0.0), Some(0));

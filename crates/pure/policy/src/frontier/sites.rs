@@ -6,7 +6,7 @@ use tidewatch_core::{Event, HostId, Outcome, PageId, Span, Time};
 
 use super::book::{Book, Standing};
 use super::ranked::{REVISITS, Turns};
-use crate::explanation::{Due, Explanation, Lever, Merit};
+use crate::explanation::{Due, Early, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Highest, Policy};
 
 /// The site with the most waiting pages first `[ON10]`; within a site, first found first.
@@ -211,19 +211,20 @@ impl Policy for SpawningRate {
             "new pages come first found first; held pages when one new link is expected";
         let known = self.book.pages().get(page.index())?;
         let (_, last) = self.spawned[page.index()];
-        let (merit, due) = match (known.standing, last) {
-            (Standing::UnderWay, _) => (Merit::Turn, Due::UnderWay),
-            (Standing::Gone, _) => (Merit::Turn, Due::Never),
-            (_, None) => (Merit::Turn, Due::InTurn),
+        let (merit, due, early) = match (known.standing, last) {
+            (Standing::UnderWay, _) => (Merit::Turn, Due::UnderWay, Early::No),
+            (Standing::Gone, _) => (Merit::Turn, Due::Never, Early::No),
+            (_, None) => (Merit::Turn, Due::InTurn, Early::No),
             (_, Some(last)) => {
                 let wait = self.wait(page, last);
-                (Merit::Every(wait), Due::At(last + wait))
+                (Merit::Every(wait), Due::At(last + wait), Early::Spare)
             }
         };
         Some(Explanation {
             kind: Some(known.kind()),
             since: last,
             is_gone: known.standing == Standing::Gone,
+            early,
             sooner: &[Lever::NewLinks],
             ..Explanation::new(page, RULE, merit, due)
         })

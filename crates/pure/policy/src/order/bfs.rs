@@ -25,6 +25,9 @@ pub struct BreadthFirst {
 struct Known {
     host: HostId,
     is_source: bool,
+    /// Whether it was fetched, and whether it is gone.
+    is_fetched: bool,
+    is_gone: bool,
     /// Place in the fixed random order.
     place: u64,
 }
@@ -50,6 +53,8 @@ impl BreadthFirst {
     }
 
     fn settle(&mut self, seen: &Observation<'_>, round: u64) {
+        let known = &mut self.pages[seen.page.index()];
+        (known.is_fetched, known.is_gone) = (true, seen.outcome == Outcome::Gone);
         if seen.outcome != Outcome::Gone {
             self.enqueue(seen.page, round);
         }
@@ -63,7 +68,8 @@ impl Policy for BreadthFirst {
                 debug_assert_eq!(found.page.index(), self.pages.len());
                 let place = Draws::of(self.seed, "bfs.place", found.key.0).word();
                 let (host, is_source) = (found.host, found.is_source);
-                self.pages.push(Known { host, is_source, place });
+                let (is_fetched, is_gone) = (found.is_held, false);
+                self.pages.push(Known { host, is_source, is_fetched, is_gone, place });
                 if !found.is_held {
                     self.new.push(u64::from(found.page.0), host, found.page);
                 }
@@ -92,6 +98,10 @@ impl Policy for BreadthFirst {
         } else {
             "new pages are fetched in the order of discovery, before any source is visited again"
         };
-        Some(Explanation::new(page, rule, Merit::Turn, Due::InTurn))
+        // Where there are sources, other pages are fetched once.
+        let is_over = known.is_fetched && !known.is_source && !self.sources.is_empty();
+        let due = if known.is_gone || is_over { Due::Never } else { Due::InTurn };
+        let explanation = Explanation::new(page, rule, Merit::Turn, due);
+        Some(Explanation { is_gone: known.is_gone, ..explanation })
     }
 }

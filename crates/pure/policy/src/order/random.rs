@@ -26,7 +26,8 @@ impl Random {
     }
 
     fn may_fetch(&self, page: usize, now: Time, gate: &dyn Gate) -> bool {
-        !self.gone.contains(&PageId(page as u32)) && gate.opens_at(self.hosts[page]) <= now
+        let id = PageId(page as u32);
+        !self.gone.contains(&id) && gate.is_open(self.hosts[page], id, now)
     }
 }
 

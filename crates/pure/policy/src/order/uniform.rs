@@ -17,9 +17,17 @@ const PLACE: u64 = purpose("uniform.place");
 pub struct Uniform {
     seed: u64,
     is_reshuffled: bool,
-    pages: Vec<(HostId, PageKey)>,
+    pages: Vec<Known>,
     ring: Agenda<(u64, u64)>,
     round: u64,
+}
+
+struct Known {
+    host: HostId,
+    key: PageKey,
+    /// Whether it waits in the ring: a page that was under way when another policy failed may be told
+    /// of twice.
+    is_waiting: bool,
 }
 
 impl Uniform {
@@ -35,10 +43,13 @@ impl Uniform {
     }
 
     fn enqueue(&mut self, page: PageId, round: u64) {
-        let (host, key) = self.pages[page.index()];
+        let known = &mut self.pages[page.index()];
+        if std::mem::replace(&mut known.is_waiting, true) {
+            return;
+        }
         let draw = if self.is_reshuffled { round } else { 0 };
-        let place = Draws::keyed(self.seed, PLACE, key.0).at(draw);
-        self.ring.push((round, place), host, page);
+        let place = Draws::keyed(self.seed, PLACE, known.key.0).at(draw);
+        self.ring.push((round, place), known.host, page);
     }
 }
 
@@ -47,7 +58,8 @@ impl Policy for Uniform {
         match event {
             Event::Discovered(found) => {
                 debug_assert_eq!(found.page.index(), self.pages.len());
-                self.pages.push((found.host, found.key));
+                let (host, key) = (found.host, found.key);
+                self.pages.push(Known { host, key, is_waiting: false });
                 self.enqueue(found.page, u64::from(found.is_held));
             }
             Event::Fetched(seen) if seen.outcome != Outcome::Gone => {
@@ -60,12 +72,15 @@ impl Policy for Uniform {
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         let Some(((round, _), page)) = self.ring.pop(now, gate) else { return Choice::Idle };
         self.round = self.round.max(round);
+        self.pages[page.index()].is_waiting = false;
         Choice::Fetch(page)
     }
 
     fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
         const RULE: &str = "every round visits every page once, new pages first";
-        self.pages.get(page.index())?;
-        Some(Explanation::new(page, RULE, Merit::Turn, Due::InTurn))
+        // Every page waits until it is gone; one under way is the frontier's to tell.
+        let is_gone = !self.pages.get(page.index())?.is_waiting;
+        let due = if is_gone { Due::Never } else { Due::InTurn };
+        Some(Explanation { is_gone, ..Explanation::new(page, RULE, Merit::Turn, due) })
     }
 }

@@ -137,11 +137,6 @@ impl Pages {
         }
     }
 
-    /// The value of refreshing a copy as it is learnt, whatever was told.
-    pub(super) fn learnt_value(&self, page: PageId) -> Value {
-        self.copies.value(page)
-    }
-
     /// The value of a page never fetched, and since when it loses clicks; `None` without evidence.
     pub(super) fn first_value(&self, page: PageId, now: Time) -> Option<(Value, Time)> {
         self.news.value(page).or_else(|| {

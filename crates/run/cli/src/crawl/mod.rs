@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use tidewatch_core::{Rate, Span};
-use tidewatch_partition::{Config, Ended, Scope};
+use tidewatch_partition::{Config, Ended, Revisit, Scope};
 use tidewatch_service::{Service, ServiceConfig, ServiceError};
 
 use self::log::Log;
@@ -44,6 +44,14 @@ pub(crate) struct Args {
     max_pages: Option<u64>,
     #[command(flatten)]
     scope: ScopeArgs,
+    /// Least time between two visits to a page whose habits are unknown (default 4h; 0s for none).
+    /// Pages that change come down to `revisit.least`, quiet ones rest up to `revisit.most`.
+    #[arg(long, value_name = "SPAN", conflicts_with = "once")]
+    min_revisit: Option<Span>,
+    /// Fetch every page in scope once and end when none is left. A page that fails gets three
+    /// attempts; a host that stays closed for more than two minutes is not waited for.
+    #[arg(long)]
+    once: bool,
     /// Partitions of a new crawl, each on a thread of its own (default 1). A crawl keeps its number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     partitions: Option<u32>,
@@ -87,6 +95,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         crawl.budget = budget;
     }
     args.scope.apply(&mut crawl)?;
+    if let Some(usual) = args.min_revisit {
+        crawl.revisit.usual = usual;
+    }
+    if args.once {
+        crawl.revisit = Revisit::ONCE;
+    }
     let began = Instant::now();
     let config = ServiceConfig {
         seeds: seeds::read(&args.seeds)?,
@@ -95,6 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         stop_after: args.duration.map(|span| Duration::from_micros(span.as_micros())),
         stop_after_fetches: args.max_pages,
         partitions: args.partitions,
+        once: args.once,
         crawl,
         ..ServiceConfig::new(&args.dir)
     };
@@ -120,7 +135,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ended::Fetches => "it has made the fetches asked for",
         Ended::Told => "you stopped it",
         Ended::CannotStart => "nothing can be fetched",
+        Ended::Done => "every page in scope that answers was fetched",
     };
-    let summary = crate::status::table(&status).to_text(output::width());
+    let summary = crate::status::text(&status);
     output::print(&format!("The crawl has ended: {why}. Run it again to resume.\n\n{summary}"))
 }

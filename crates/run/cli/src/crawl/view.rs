@@ -22,6 +22,8 @@ pub(super) struct View {
     print_stored: bool,
     last_line: Instant,
     last: (Instant, u64),
+    /// Whether it was said that the policy panicked.
+    has_warned: bool,
 }
 
 impl View {
@@ -29,7 +31,15 @@ impl View {
         let is_plain = matches!(log, Log::Plain);
         let bar = (is_plain && output::is_watched()).then(ProgressBar::new_spinner);
         let now = Instant::now();
-        View { bar, log, print_stored, last_line: now, last: (now, 0) }
+        View { bar, log, print_stored, last_line: now, last: (now, 0), has_warned: false }
+    }
+
+    /// Says once that the policy panicked, if it did.
+    fn warn(&mut self, status: &Status) {
+        if let Some(told) = status.panic_told().filter(|_| !self.has_warned) {
+            self.has_warned = true;
+            self.log.say("policy-panicked", &format!("tidewatch: {told}"), &[]);
+        }
     }
 
     /// Logs that the crawl is open, and how long that took.
@@ -127,6 +137,7 @@ impl Watch for View {
 
 impl Observer for View {
     fn progress(&mut self, status: &Status) {
+        self.warn(status);
         if let Some(bar) = self.bar.clone() {
             let rate = self.rate(status);
             bar.set_message(line(status, rate));

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tidewatch_core::{Rate, Span};
 use tidewatch_fetch::Hosts;
-use tidewatch_partition::{Config, Reach};
+use tidewatch_partition::{Config, Reach, Revisit};
 use tidewatch_policy::registry;
 use tidewatch_service::{Service, ServiceConfig};
 use tidewatch_web::{Accelerated, Habits, RequestLog, Server, ServerOptions, Site};
@@ -196,6 +196,8 @@ fn config(args: &DemoArgs, speed: f64) -> Config {
     let mut config = Config { allow_private: true, ..Config::default() };
     config.scope.reach = Reach::Everything;
     config.budget = Rate::per_second(args.budget.as_per_second() / speed).unwrap_or(Rate::ZERO);
+    // The web changes within seconds of real time.
+    config.revisit = Revisit::NONE;
     config.policy.clone_from(&args.policy);
     config.seed = args.seed;
     config.limits.requests = PARALLEL;

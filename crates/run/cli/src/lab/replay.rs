@@ -26,12 +26,21 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let replayed = tidewatch_service::replay(&args.dir)?;
     let seconds = began.elapsed().as_secs_f64();
     if args.json {
-        let (inputs, decisions) = (replayed.inputs, replayed.decisions);
-        let found = json!({ "inputs": inputs, "decisions": decisions, "wall_s": seconds });
+        let found = json!({
+            "inputs": replayed.inputs, "decisions": replayed.decisions, "panics": replayed.panics,
+            "reproduced": replayed.reproduced, "wall_s": seconds,
+        });
         return output::print(&(serde_json::to_string_pretty(&found)? + "\n"));
     }
+    let panics = match replayed.panics {
+        0 => String::new(),
+        panics => format!(
+            "The policy panicked {panics} times; {} of these panics happened again.\n",
+            replayed.reproduced
+        ),
+    };
     output::print(&format!(
-        "All {} decisions came out the same, after {} inputs, in {seconds:.1} s.\n",
+        "All {} decisions came out the same, after {} inputs, in {seconds:.1} s.\n{panics}",
         replayed.decisions, replayed.inputs
     ))
 }

@@ -38,7 +38,7 @@ impl Living {
         }
         let settings = format!(
             "[politeness]\nallow_private = true\nleast_gap = \"100ms\"\nmost_gap = \"500ms\"\n\
-             address_gap = \"1ms\"\nfirst_rest = \"1s\"\n[limits]\nrequests = 32\n\
+             address_gap = \"1ms\"\nfirst_rest = \"1s\"\n[revisit]\nusual = \"0s\"\n[limits]\nrequests = 32\n\
              [network]\nhosts_file = '{}'\n",
             self.path("hosts").display()
         );

@@ -14,6 +14,7 @@ mod lab;
 mod living;
 mod looking_inside;
 mod rank;
+mod revisits;
 mod science;
 mod tool;
 mod why;

@@ -39,6 +39,38 @@ fn a_crawl_by_price_says_why_and_what_if() {
     assert!(decisions > 40 && replayed["inputs"].as_u64().unwrap() > decisions, "{replayed}");
 }
 
+/// While a crawl runs, its directory is locked: the crawl itself answers, also one of several partitions.
+#[test]
+fn a_running_crawl_says_why() {
+    for partitions in [1, 3] {
+        let living = Living::serve(3, 4);
+        let seeds = living.folder.read("seeds");
+        let seed = seeds.lines().next().expect("a seed");
+        let crawl = format!(
+            "crawl seeds --dir crawl --config crawl.toml --budget 8/s --for 20s --partitions {partitions}"
+        );
+        std::thread::scope(|scope| {
+            let crawl = scope.spawn(|| living.folder.run(&crawl));
+            let began = std::time::Instant::now();
+            let why = loop {
+                let why = living.folder.run(&format!("why {seed} --dir crawl --json"));
+                if why.code == 0 {
+                    break serde_json::from_str::<Value>(&why.out).unwrap();
+                }
+                assert!(began.elapsed().as_secs() < 15, "{}", why.err);
+                std::thread::sleep(std::time::Duration::from_millis(100));
+            };
+            assert!(!crawl.is_finished() && why["url"] == *seed, "{why}");
+            let told = living.folder.run(&format!("why {seed} --dir crawl")).ok();
+            assert!(told.contains("The price is"), "{told}");
+            let unknown = living.folder.run(&format!("why {seed}never --dir crawl"));
+            assert!(unknown.code == 1 && unknown.err.contains("does not know"), "{}", unknown.err);
+            crawl.join().unwrap().ok();
+        });
+        living.folder.run(&format!("why {seed} --dir crawl")).ok();
+    }
+}
+
 #[test]
 fn a_crawl_without_a_price_explains_its_rule_but_no_other_budget() {
     let living = Living::serve(2, 3);

@@ -10,7 +10,7 @@ use tidewatch_frontier::{Answer, Command, Defect, Frontier, HostMemo, Next, Robo
 use tidewatch_trace::Count;
 
 use super::meter::{Measures, Meter};
-use super::{Logged, Settings, Start};
+use super::{Logged, Onlooker, Settings, Start};
 use crate::LabError;
 use crate::world::World;
 
@@ -106,7 +106,12 @@ impl<'w> Crawl<'w> {
     }
 
     /// Lets the crawl run until `end`. Requests still under way then are lost.
-    pub(super) fn run(&mut self, frontier: &mut Frontier<'_>, end: Time) -> Result<(), LabError> {
+    pub(super) fn run(
+        &mut self,
+        frontier: &mut Frontier<'_>,
+        end: Time,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<(), LabError> {
         let mut now = Time::ZERO;
         while now < end {
             self.advance(frontier, now);
@@ -114,7 +119,7 @@ impl<'w> Crawl<'w> {
                 let command = request.remove();
                 self.answer(frontier, command, self.time_of(command), now);
             }
-            let wait = self.work(frontier, now)?;
+            let wait = self.work(frontier, now, onlooker)?;
             let request = self.requests.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
             now = wait.min(request).min(self.next_event()).max(now);
         }
@@ -123,16 +128,26 @@ impl<'w> Crawl<'w> {
     }
 
     /// Carries out what the frontier wants at `now`; returns when to ask it again.
-    fn work(&mut self, frontier: &mut Frontier<'_>, now: Time) -> Result<Time, LabError> {
+    fn work(
+        &mut self,
+        frontier: &mut Frontier<'_>,
+        now: Time,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Time, LabError> {
         loop {
             let idled = frontier.idled();
+            onlooker.before(frontier, now);
             let next = frontier.next(now);
+            onlooker.after(frontier);
             self.meter.count_idle(frontier.idled() - idled, now);
             if let Some(defect) = frontier.defect() {
                 return Err(match defect {
                     Defect::UnknownPage(page) => LabError::UnknownPage { page },
                     Defect::ClosedHost { page, at, opens } => {
                         LabError::ClosedHost { page, at, opens }
+                    }
+                    Defect::RestingPage { page, at, opens } => {
+                        LabError::RestingPage { page, at, opens }
                     }
                 });
             }

@@ -22,9 +22,9 @@ mod crawl;
 mod meter;
 
 use tidewatch_core::sketch::SKETCH_LEN;
-use tidewatch_core::{Event, Rate, Span, Time};
-use tidewatch_frontier::{Frontier, Limits, Pacer, Politeness, Unused};
-use tidewatch_policy::{Choice, Gate, Policy};
+use tidewatch_core::{Event, PageId, Rate, Span, Time};
+use tidewatch_frontier::{Frontier, Limits, Pacer, Politeness, Revisit, Unused};
+use tidewatch_policy::{Choice, Explanation, Gate, Policy};
 
 use crate::LabError;
 use crate::world::World;
@@ -78,6 +78,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How hosts are treated. Crawl-delay is the least gap that the trace states for a host.
     pub politeness: Politeness,
+    /// How long pages rest between two fetches.
+    pub revisit: Revisit,
     /// What becomes of allowances for which the policy has no page.
     pub unused: Unused,
     /// How long a fetch takes. The page is seen as it is when the fetch ends.
@@ -88,7 +90,7 @@ pub struct Settings {
 
 impl Settings {
     /// The setting of the papers: warm start, logs pushed every hour, all of the run measured; fetches
-    /// take no time, choices not made lapse.
+    /// take no time, choices not made lapse, pages need no rest.
     pub fn new(budget: Rate) -> Self {
         Settings {
             budget,
@@ -101,6 +103,7 @@ impl Settings {
             last_modified: false,
             limits: Limits::NONE,
             politeness: Politeness::CRAWL_DELAY_ONLY,
+            revisit: Revisit::NONE,
             unused: Unused::Lapse,
             fetch_time: Span::ZERO,
             robots_time: None,
@@ -120,7 +123,9 @@ impl Settings {
 
     fn frontier<'p>(&self, policy: Box<dyn Policy + 'p>) -> Frontier<'p> {
         let pacer = Pacer::new(self.budget, self.unused, Time::ZERO);
-        Frontier::paced(policy, self.politeness, self.limits, pacer)
+        let mut frontier = Frontier::paced(policy, self.politeness, self.limits, pacer);
+        frontier.set_revisit(self.revisit);
+        frontier
     }
 
     fn check(&self, world: &World) -> Result<(), LabError> {
@@ -150,6 +155,26 @@ impl Policy for Borrowed<'_> {
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         self.0.choose(now, gate)
     }
+
+    fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
+        self.0.why(page, now)
+    }
+}
+
+/// Sees the frontier before and after every question that it is asked.
+pub trait Onlooker {
+    /// It is about to be asked what to do at `now`.
+    fn before(&mut self, frontier: &Frontier<'_>, now: Time);
+    /// It has answered.
+    fn after(&mut self, frontier: &Frontier<'_>);
+}
+
+/// Sees nothing.
+struct Nobody;
+
+impl Onlooker for Nobody {
+    fn before(&mut self, _: &Frontier<'_>, _: Time) {}
+    fn after(&mut self, _: &Frontier<'_>) {}
 }
 
 /// Runs `policy` over `world`.
@@ -157,6 +182,16 @@ pub fn run(
     world: &World,
     policy: &mut dyn Policy,
     settings: &Settings,
+) -> Result<Measures, LabError> {
+    run_watched(world, policy, settings, &mut Nobody)
+}
+
+/// The same, while `onlooker` looks at the frontier.
+pub fn run_watched(
+    world: &World,
+    policy: &mut dyn Policy,
+    settings: &Settings,
+    onlooker: &mut dyn Onlooker,
 ) -> Result<Measures, LabError> {
     settings.check(world)?;
     let end = Time::ZERO + world.trace().duration;
@@ -167,7 +202,7 @@ pub fn run(
         frontier.learn(&Event::Asked(&asked));
     }
     crawl.begin(&mut frontier);
-    crawl.run(&mut frontier, end)?;
+    crawl.run(&mut frontier, end, onlooker)?;
     Ok(crawl.finish(end))
 }
 

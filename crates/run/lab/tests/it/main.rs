@@ -8,4 +8,5 @@ mod import;
 mod longevity;
 mod order;
 mod refresh;
+mod why;
 mod worlds;

@@ -35,6 +35,7 @@ fn config(dir: &Path, web: &Server) -> ServiceConfig {
     config.crawl.allow_private = true;
     config.crawl.budget = Rate::per_second(100.0).unwrap();
     config.crawl.politeness.least_gap = Span::from_micros(20_000);
+    config.crawl.revisit.usual = Span::ZERO;
     config
 }
 

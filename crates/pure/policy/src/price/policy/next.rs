@@ -23,7 +23,7 @@ impl Price {
         let copy = self.pages.copy(page);
         let is_copy = copy.source().is_none() && !copy.is_gone();
         let is_free = self.queues.place(page) != Place::UnderWay && is_copy;
-        let is_probe = is_free && gate.opens_at(copy.host()) <= now;
+        let is_probe = is_free && gate.is_open(copy.host(), page, now);
         is_probe.then(|| self.probes.send(page))
     }
 

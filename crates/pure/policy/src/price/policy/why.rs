@@ -4,7 +4,7 @@ use tidewatch_core::{FetchKind, PageId, Span, Time};
 
 use super::Price;
 use crate::DemandCurve;
-use crate::explanation::{Belief, Due, Explanation, History, Lever, Merit, WhatIf};
+use crate::explanation::{Belief, Due, Early, Explanation, History, Lever, Merit, WhatIf};
 use crate::price::clearing::clear_to;
 use crate::price::demand::demand;
 use crate::price::market::{LEAST, SOLVED, STOCK, worked_off};
@@ -23,23 +23,20 @@ impl Price {
             return None;
         }
         let copy = self.pages.copy(page);
-        let (value, since, kind) = match (copy.last(), copy.source()) {
-            (Some(last), None) => (self.pages.learnt_value(page), last, FetchKind::Refresh),
-            (Some(last), Some(_)) => (self.pages.value(page, now), last, FetchKind::Source),
-            (None, _) => {
-                let unknown = (Value::Once { clicks: 0.0, decay: 0.0 }, now);
-                let (value, since) = self.pages.first_value(page, now).unwrap_or(unknown);
-                let is_news = self.pages.is_news(page);
-                (value, since, if is_news { FetchKind::New } else { FetchKind::Frontier })
-            }
+        let (value, since, kind) = if let Some(last) = copy.last() {
+            let is_source = copy.source().is_some();
+            let kind = if is_source { FetchKind::Source } else { FetchKind::Refresh };
+            (self.pages.value(page, now), last, kind)
+        } else {
+            let unknown = (Value::Once { clicks: 0.0, decay: 0.0 }, now);
+            let (value, since) = self.pages.first_value(page, now).unwrap_or(unknown);
+            let is_news = self.pages.is_news(page);
+            (value, since, if is_news { FetchKind::New } else { FetchKind::Frontier })
         };
         let host_price = self.market.host_price(copy.host());
-        let due = match self.queues.place(page) {
-            Place::Due(at) if copy.last().is_none() || copy.is_gone() => Some(at),
-            _ if copy.is_gone() => None,
-            _ => self.pages.due(page, since, value.wait(host_price)),
-        };
         let worth = value.worth(self.pages.waited(page, since, now), host_price);
+        let reached = || self.pages.due(page, since, value.wait(host_price));
+        let (due, early) = self.due_of(page, now, reached);
         let (changes, visits) = copy.history();
         let merit = Merit::Clicks { worth, price: self.price(), host_price };
         Some(Explanation {
@@ -47,11 +44,41 @@ impl Price {
             since: Some(since),
             is_gone: copy.is_gone(),
             failures: copy.failures(),
+            early,
             sooner: levers(kind),
             belief: self.belief(&value, page, now.since(since).seconds()),
             history: Some(History { changes: changes.into(), visits: visits.into() }),
-            ..Explanation::new(page, RULE, merit, due.map_or(Due::Never, Due::At))
+            ..Explanation::new(page, RULE, merit, due)
         })
+    }
+
+    /// When the queues bring a page up whose worth reaches the price at `reached`, and whether it may
+    /// come up before.
+    fn due_of(&self, page: PageId, now: Time, reached: impl Fn() -> Option<Time>) -> (Due, Early) {
+        let copy = self.pages.copy(page);
+        let is_copy = copy.last().is_some() && !copy.is_gone();
+        let probed = if is_copy && copy.source().is_none() { Early::Probe } else { Early::No };
+        match self.queues.place(page) {
+            Place::UnderWay => (Due::UnderWay, Early::No),
+            // Its time comes, whatever it is worth.
+            Place::Due(at) if !is_copy => (Due::At(at), Early::No),
+            Place::Due(at) => match reached() {
+                Some(reached) => (Due::At(reached.max(at)), Early::Spare),
+                None => (Due::Never, probed),
+            },
+            place @ (Place::Dear | Place::Cheap) => {
+                let price = self.market.host_price(copy.host());
+                let is_dear = self.pages.offered_worth(page, now).is_some_and(|w| w >= price);
+                match (is_dear, place) {
+                    (true, Place::Dear) => (Due::At(now), Early::No),
+                    // Worth the price since it was queued: it moves up when the price is next found.
+                    (true, _) => (Due::InTurn, Early::Spare),
+                    (false, _) => (Due::Never, Early::Spare),
+                }
+            }
+            Place::Nowhere if self.pages.is_stray(page, now) => (Due::InTurn, Early::No),
+            Place::Nowhere => (Due::Never, probed),
+        }
     }
 
     fn belief(&self, value: &Value, page: PageId, elapsed: f64) -> Belief {

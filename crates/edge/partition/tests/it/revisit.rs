@@ -1,0 +1,164 @@
+//! How often pages are visited when the budget would pay for far more.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use tidewatch_archive::digest;
+use tidewatch_core::{Reason, Span, Time};
+use tidewatch_frontier::Revisit;
+use tidewatch_partition::work::{Came, Content, Job, Report};
+use tidewatch_partition::{Config, Partition};
+
+use crate::{START, TOOK, answer, config, run_on, seconds, url};
+
+/// Pages of the one host; page 0 links to all of them.
+const PAGES: u32 = 12;
+const PATIENCE: Span = Span::MINUTE.times(2);
+
+/// When each page was requested.
+type Visits = RefCell<BTreeMap<u32, Vec<Time>>>;
+
+fn came(text: &str) -> Came {
+    let digest = digest(text.as_bytes());
+    let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
+    let links = (0..PAGES).map(|page| (url(0, page), String::new())).collect();
+    let content = Content {
+        status: 200,
+        digest,
+        identity,
+        links,
+        sketch: vec![identity],
+        ..Content::default()
+    };
+    Came::Content(Box::new(content))
+}
+
+/// Answers a job with what `page` gives at a time, and notes the visit.
+fn reply(job: &Job, now: Time, visits: &Visits, page: impl Fn(u32, Time) -> Came) -> Report {
+    let Job::Page { host, page: id, url, .. } = job else { return answer(job, now) };
+    let number: u32 = url.path().strip_prefix("/p/").unwrap().parse().unwrap();
+    visits.borrow_mut().entry(number).or_default().push(now);
+    Report::Page {
+        host: *host,
+        page: *id,
+        came: page(number, now),
+        status: Some(200),
+        body_bytes: 20,
+        packed: None,
+        unix_micros: START,
+        took: TOOK,
+    }
+}
+
+/// Crawls from `/p/0` of one host, and returns when each page was requested.
+fn crawl(
+    config: Config,
+    end: Time,
+    page: impl Fn(u32, Time) -> Came + Copy,
+) -> (tempfile::TempDir, Partition, BTreeMap<u32, Vec<Time>>) {
+    let (dir, visits) = (tempfile::tempdir().unwrap(), Visits::default());
+    let mut crawl = Partition::open(dir.path(), config, START).unwrap();
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    run_on(&mut crawl, Time::ZERO, end, |job, now| reply(job, now, &visits, page));
+    (dir, crawl, visits.take())
+}
+
+fn with(policy: &str, revisit: Revisit) -> Config {
+    Config { policy: policy.into(), revisit, ..config() }
+}
+
+/// A site of which nothing ever changes gets a handful of requests a day, whatever the policy, though
+/// the budget would pay for a million.
+#[test]
+fn a_site_that_never_changes_is_left_alone() {
+    for policy in ["price", "uniform", "random", "echo-newpages", "frontier-bfs"] {
+        let config = with(policy, Revisit::default());
+        let (dir, crawl, visits) =
+            crawl(config, seconds(86_400), |page, _| came(&page.to_string()));
+        let most = visits.values().map(Vec::len).max().unwrap();
+        assert!(visits.len() == PAGES as usize && most <= 8, "{policy}: {most} visits to a page");
+        let (first, all) = (&visits[&0], visits.values().flatten());
+        assert!(all.count() <= 60, "{policy}: {visits:?}");
+        let gap = first.windows(2).map(|pair| pair[1].since(pair[0])).min();
+        assert!(gap.is_none_or(|gap| gap >= Revisit::default().least), "{policy}: {first:?}");
+        drop(crawl);
+        Partition::replay(dir.path(), START).unwrap();
+    }
+}
+
+/// Pages that change are visited more often than those that do not, but never within `least`.
+#[test]
+fn pages_that_change_are_visited_more_often() {
+    let rule = Revisit::default();
+    let living = |page: u32, now: Time| match page {
+        1..4 => came(&format!("{page} at {}", now.as_micros() / Span::HOUR.as_micros())),
+        _ => came(&page.to_string()),
+    };
+    let (_dir, mut crawl, visits) = crawl(with("price", rule), seconds(3 * 86_400), living);
+    let (busy, quiet) = (visits[&2].len(), visits[&9].len());
+    assert!(busy >= 20 && quiet <= 6, "{busy} visits to a busy page, {quiet} to a quiet one");
+    let gaps = visits.values().flat_map(|at| at.windows(2).map(|pair| pair[1].since(pair[0])));
+    assert!(gaps.min().unwrap() >= rule.least);
+    // The rest of the budget stays unspent, and the page says why it is not fetched.
+    let portrait = crawl.portrait(&url(0, 9), crawl.last()).unwrap().unwrap();
+    let told = tidewatch_partition::explain::told(&portrait.why.unwrap(), crawl.last());
+    assert!(told.contains("rests for another"), "{told}");
+}
+
+/// With `Revisit::ONCE` every page is fetched once, a failing one three times; then nothing is left.
+#[test]
+fn once_means_once() {
+    let broken = |page: u32, _: Time| match page {
+        3 => Came::Refused(Reason::ServerError),
+        4 => Came::Gone,
+        5 => Came::Nothing(Reason::BadEncoding),
+        _ => came(&page.to_string()),
+    };
+    for policy in ["price", "uniform", "cgm"] {
+        let (_dir, crawl, visits) = crawl(with(policy, Revisit::ONCE), seconds(400), broken);
+        let counts: Vec<usize> = visits.values().map(Vec::len).collect();
+        assert_eq!(counts, [1, 1, 1, 3, 1, 3, 1, 1, 1, 1, 1, 1], "{policy}");
+        assert!(crawl.is_done(PATIENCE, seconds(401)), "{policy}");
+    }
+}
+
+/// A host that does not answer is not waited for, however many of its pages are known.
+#[test]
+fn once_ends_although_a_host_is_dead() {
+    let dies = |page: u32, now: Time| {
+        if now < seconds(5) { came(&page.to_string()) } else { Came::Nothing(Reason::Connect) }
+    };
+    let (_dir, crawl, visits) = crawl(with("price", Revisit::ONCE), seconds(600), dies);
+    assert!(
+        visits.values().flatten().any(|at| *at > seconds(100)),
+        "it is tried again: {visits:?}"
+    );
+    assert!(crawl.is_done(PATIENCE, seconds(601)));
+}
+
+/// One page that cannot be decoded is that page's outcome; its host goes on.
+#[test]
+fn a_bad_page_does_not_silence_its_host() {
+    let bad = |page: u32, _: Time| match page {
+        1 => Came::Nothing(Reason::BadEncoding),
+        2 => Came::Nothing(Reason::Protocol),
+        3 => Came::Nothing(Reason::Incomplete),
+        _ => came(&page.to_string()),
+    };
+    let (_dir, crawl, visits) = crawl(with("uniform", Revisit::NONE), seconds(30), bad);
+    assert_eq!(visits.len(), PAGES as usize, "{visits:?}");
+    let gaps = |visits: &BTreeMap<u32, Vec<Time>>| {
+        let mut all: Vec<Time> = visits.values().flatten().copied().collect();
+        all.sort_unstable();
+        all.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap()
+    };
+    assert!(gaps(&visits) < Span::SECOND.times(3), "the host was left alone for {}", gaps(&visits));
+    assert!(crawl.tally().reasons[&Reason::BadEncoding] > 0);
+    // A host that is unwell rests.
+    let dead = |page: u32, _: Time| match page {
+        1 => Came::Nothing(Reason::Connect),
+        _ => came(&page.to_string()),
+    };
+    let (_dir, _crawl, visits) = self::crawl(with("uniform", Revisit::NONE), seconds(90), dead);
+    assert!(gaps(&visits) >= Span::SECOND.times(30));
+}
