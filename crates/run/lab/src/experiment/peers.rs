@@ -158,7 +158,7 @@ const RECORDED: [Plan; 4] = [
         NewPages(0.44),
     ),
     plan("link aggregator", Profit, Recorded("hn-frontpage", "hn_frontpage", 30), NewPages(0.5)),
-    plan("documentation", Freshness, Recorded("mdn-site", "mdn_site", 0), PagesADay(0.02)),
+    plan("documentation", Freshness, Recorded("mdn-site", "mdn_site", 365), PagesADay(0.02)),
     plan("terms of service", Fragments, Recorded("ota-terms", "ota_terms", 120), PagesADay(0.1)),
 ];
 
