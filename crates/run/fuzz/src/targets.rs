@@ -10,6 +10,7 @@ use tidewatch_parse::{
     feed::{self, Feed},
     html,
     links::{Links, MAX_LINKS, guess_language},
+    requisites::{MAX_REQUISITES, requisites},
     sitemap::{self, Sitemap},
 };
 use tidewatch_robots::Robots;
@@ -168,6 +169,10 @@ fn page(bytes: &[u8]) {
     html::scan(&text, &mut links);
     let page = links.finish(&BASE);
     assert!(page.links.len() <= MAX_LINKS);
+    for content_type in ["text/html", "text/css"] {
+        let found = requisites(bytes, Some(content_type), &BASE);
+        assert!(found.len() <= MAX_REQUISITES);
+    }
     // The guess costs more than all the rest.
     if bytes.len().is_multiple_of(64) {
         guess_language(&text);
