@@ -14,7 +14,7 @@ use tidewatch_core::{Event, InterestKind, Outcome, PageId, Span, Time};
 use tidewatch_science::allocate::{Objective, Pages, allocate};
 
 use super::copies::Copies;
-use crate::explanation::{Due, Explanation, Lever, Merit};
+use crate::explanation::{Due, Early, Explanation, Lever, Merit};
 use crate::price::signals::Hints;
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
@@ -260,6 +260,7 @@ impl Policy for Index {
         Some(Explanation {
             since,
             is_gone,
+            early: if due.time().is_some() { Early::Spare } else { Early::No },
             sooner: &[Lever::Clicks, Lever::Changes],
             ..explanation
         })

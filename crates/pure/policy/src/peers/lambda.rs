@@ -11,7 +11,7 @@ use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_science::allocate::{Objective, Pages, informed};
 
 use super::copies::Copies;
-use crate::explanation::{Due, Explanation, Lever, Merit};
+use crate::explanation::{Due, Early, Explanation, Lever, Merit};
 use crate::price::signals::Hints;
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
@@ -234,6 +234,7 @@ impl Policy for Lambda {
         Some(Explanation {
             since,
             is_gone,
+            early: if due.time().is_some() { Early::Spare } else { Early::No },
             sooner: &[Lever::Weight, Lever::Changes],
             ..explanation
         })

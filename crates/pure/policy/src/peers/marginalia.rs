@@ -32,6 +32,7 @@ struct Known {
     host: HostId,
     key: PageKey,
     is_fetched: bool,
+    is_gone: bool,
 }
 
 /// Visits to the known pages of a host in a pass.
@@ -95,7 +96,7 @@ impl Policy for Marginalia {
             Event::Discovered(found) => {
                 debug_assert_eq!(found.page.index(), self.pages.len());
                 let (host, is_fetched) = (found.host, found.is_held);
-                self.pages.push(Known { host, key: found.key, is_fetched });
+                self.pages.push(Known { host, key: found.key, is_fetched, is_gone: false });
                 let (pass, place) = self.position;
                 let is_past = self.place(host) < place;
                 self.enqueue(found.page, pass + u64::from(is_past));
@@ -105,7 +106,10 @@ impl Policy for Marginalia {
                 let known = &mut self.pages[seen.page.index()];
                 let (host, was_fetched) = (known.host, known.is_fetched);
                 let (unchanged, failed) = match seen.outcome {
-                    Outcome::Gone => return,
+                    Outcome::Gone => {
+                        known.is_gone = true;
+                        return;
+                    }
                     Outcome::Failed(_) => (false, true),
                     Outcome::Fetched(content) => {
                         known.is_fetched = true;
@@ -146,9 +150,10 @@ impl Policy for Marginalia {
     fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
         const RULE: &str = "hosts take turns; known pages are skipped with the share of the host's \
                             pages that were unchanged";
-        self.pages.get(page.index())?;
-        let explanation = Explanation::new(page, RULE, Merit::Turn, Due::InTurn);
-        Some(Explanation { sooner: &[Lever::Changes], ..explanation })
+        let is_gone = self.pages.get(page.index())?.is_gone;
+        let due = if is_gone { Due::Never } else { Due::InTurn };
+        let explanation = Explanation::new(page, RULE, Merit::Turn, due);
+        Some(Explanation { is_gone, sooner: &[Lever::Changes], ..explanation })
     }
 }
 

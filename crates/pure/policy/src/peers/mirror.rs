@@ -10,7 +10,7 @@ use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_math::sum::sum;
 use tidewatch_science::allocate::mirror_step;
 
-use crate::explanation::{Due, Explanation, Lever, Merit};
+use crate::explanation::{Due, Early, Explanation, Lever, Merit};
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
 
@@ -220,6 +220,7 @@ impl Policy for MirrorSync {
         Some(Explanation {
             since,
             is_gone,
+            early: if due.time().is_some() { Early::Spare } else { Early::No },
             sooner: &[Lever::Weight, Lever::Changes],
             ..explanation
         })
