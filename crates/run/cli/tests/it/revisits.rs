@@ -48,10 +48,7 @@ fn small_sites_are_left_alone_and_the_budget_stays_unspent() {
     let visits = visits(&living);
     assert!(visits.len() == 6 && visits.values().all(|times| *times == 1), "{visits:?}");
     let told = living.folder.run("status --dir crawl").ok();
-    assert!(
-        told.contains("of the budget is left unspent") && told.contains("6 pages rest"),
-        "{told}"
-    );
+    assert!(told.contains("unspent, %"), "{told}");
     let json = living.folder.run("status --dir crawl --json").ok();
     let status: Value = serde_json::from_str(&json).unwrap();
     assert!(status["unspent"]["share"].as_f64().unwrap() > 0.5, "{json}");
