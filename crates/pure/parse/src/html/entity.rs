@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use encoding_rs::WINDOWS_1252;
 use html_escape::NAMED_ENTITIES;
-use memchr::{memchr, memchr2};
+use memchr::memchr2;
 
 /// One more than the longest name in the standard (CounterClockwiseContourIntegral).
 const LONGEST_NAME: usize = 32;
@@ -76,10 +76,17 @@ impl Text {
     }
 }
 
-/// Decodes references and passes the text to `on_text`, in pieces that may break inside a word.
+/// Decodes references and passes the text to `on_text`, in pieces that may break inside a word. A NUL
+/// becomes `nul`.
 #[inline]
-pub(super) fn decode_text(mut run: &str, mut on_text: impl FnMut(&str)) {
-    while let Some(at) = memchr(b'&', run.as_bytes()) {
+pub(super) fn decode_text(mut run: &str, nul: &str, mut on_text: impl FnMut(&str)) {
+    while let Some(at) = memchr2(b'&', 0, run.as_bytes()) {
+        if run.as_bytes()[at] == 0 {
+            let pieces = [&run[..at], nul].into_iter().filter(|piece| !piece.is_empty());
+            pieces.for_each(&mut on_text);
+            run = &run[at + 1..];
+            continue;
+        }
         let Some(reference) = read(&run[at..], false) else {
             let (before, rest) = run.split_at(at + 1);
             on_text(before);
@@ -219,7 +226,7 @@ mod tests {
 
     fn text(run: &str) -> String {
         let mut out = String::new();
-        decode_text(run, |piece| out.push_str(piece));
+        decode_text(run, "", |piece| out.push_str(piece));
         out
     }
 

@@ -1,6 +1,8 @@
 //! The scan itself: the standard's tokenizer on whole slices.
 
-use memchr::{memchr, memchr2, memmem};
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 use super::Visitor;
 use super::entity::decode_text;
@@ -15,7 +17,6 @@ pub fn scan<V: Visitor>(html: &str, visitor: &mut V) {
         stack: Stack::new(),
         attributes: Vec::new(),
         visitor,
-        has_nul: memchr(0, html.as_bytes()).is_some(),
         shows_something: false,
         is_frameset: false,
     };
@@ -30,7 +31,6 @@ struct Scanner<'a, 'v, V> {
     stack: Stack,
     attributes: Vec<Attribute<'a>>,
     visitor: &'v mut V,
-    has_nul: bool,
     /// Whether the page has shown anything yet, so that a frameset comes too late.
     shows_something: bool,
     /// Whether the page is a frameset: it shows nothing but frames.
@@ -77,29 +77,17 @@ impl<V: Visitor> Scanner<'_, '_, V> {
                 return;
             }
             // NUL is dropped in HTML and replaced in foreign content.
-            if self.has_nul && !self.stack.is_text_foreign() {
-                let parts = run.split('\0').filter(|part| !part.is_empty());
-                parts.for_each(|part| decode_text(part, |piece| self.visitor.text(piece)));
-            } else {
-                self.tell_exactly(run, true);
-            }
+            let nul = if self.stack.is_text_foreign() { REPLACED } else { "" };
+            decode_text(run, nul, |piece| self.visitor.text(piece));
         }
     }
 
-    /// Reports text, NUL replaced.
-    fn tell_exactly(&mut self, run: &str, has_references: bool) {
-        let replaced;
-        let run = if self.has_nul && memchr(0, run.as_bytes()).is_some() {
-            replaced = run.replace('\0', "\u{fffd}");
-            &replaced
-        } else {
-            run
-        };
-        if has_references {
-            decode_text(run, |piece| self.visitor.text(piece));
-        } else if !run.is_empty() {
-            self.visitor.text(run);
-        }
+    /// Reports text without character references.
+    fn tell_exactly(&mut self, run: &str) {
+        let mut pieces = run.split('\0');
+        let first = pieces.next().into_iter();
+        let pieces = first.chain(pieces.flat_map(|piece| [REPLACED, piece]));
+        pieces.filter(|piece| !piece.is_empty()).for_each(|piece| self.visitor.text(piece));
     }
 
     /// Reads a comment, doctype, CDATA section or anything else in `<! … >`; returns its end.
@@ -116,7 +104,7 @@ impl<V: Visitor> Scanner<'_, '_, V> {
             let start = open + CDATA.len();
             let len = memmem::find(&rest[CDATA.len()..], b"]]>");
             let stop = len.map_or(html.len(), |len| start + len);
-            self.tell_exactly(&html[start..stop], false);
+            self.tell_exactly(&html[start..stop]);
             return Some(html.len().min(stop + "]]>".len()));
         }
         if rest.get(2..9).is_some_and(|word| word.eq_ignore_ascii_case(b"doctype")) {
@@ -176,41 +164,25 @@ impl<V: Visitor> Scanner<'_, '_, V> {
             Start::Ignored => return Some(end),
         }
         self.shows_something = self.shows_something || shows_itself(name);
-        match content {
-            Content::Html => {
-                let is_leaf = !self.stack.push(name);
-                self.report_at(name, written, is_leaf, usize::from(!is_leaf));
-            }
-            Content::None => self.report(name, written, true),
-            Content::Foreign => {
-                let name = if name == names::SVG { name.in_svg() } else { name.in_math() };
-                self.open_foreign(name, written, end);
-            }
-            Content::Frames => {}
-            Content::Text | Content::Shown | Content::Raw => {
-                let is_leaf = !self.stack.push(name);
-                self.report_at(name, written, is_leaf, usize::from(!is_leaf));
-                return Some(self.inside(name, content, end));
-            }
+        if content == Content::Foreign {
+            let name = if name == names::SVG { name.in_svg() } else { name.in_math() };
+            self.open_foreign(name, written, end);
+            return Some(end);
         }
-        Some(end)
+        let depth = self.stack.depth();
+        let is_leaf = content == Content::None || !self.stack.push(name);
+        let (attributes, written) = (&self.attributes, &self.html[written]);
+        self.visitor.open(&Tag { name, depth, is_leaf, written, attributes });
+        match content {
+            Content::Html | Content::None => Some(end),
+            _ => Some(self.inside(name, content, end)),
+        }
     }
 
-    /// Reports a start tag to the visitor.
-    fn report(&mut self, name: Name, written: std::ops::Range<usize>, is_leaf: bool) {
-        self.report_at(name, written, is_leaf, 0);
-    }
-
-    /// The same for an element of which `own` (0 or 1) is on the stack already.
-    #[inline]
-    fn report_at(
-        &mut self,
-        name: Name,
-        written: std::ops::Range<usize>,
-        is_leaf: bool,
-        own: usize,
-    ) {
-        let (depth, written) = (self.stack.depth() - own, &self.html[written]);
+    /// Reports a rare start tag, before its element is on the stack.
+    #[cold]
+    fn report(&mut self, name: Name, written: Range<usize>, is_leaf: bool) {
+        let (depth, written) = (self.stack.depth(), &self.html[written]);
         self.visitor.open(&Tag { name, depth, is_leaf, written, attributes: &self.attributes });
     }
 
@@ -253,14 +225,17 @@ impl<V: Visitor> Scanner<'_, '_, V> {
     }
 
     /// Opens a foreign element; `<path/>` is a leaf.
-    fn open_foreign(&mut self, name: Name, written: std::ops::Range<usize>, end: usize) {
+    fn open_foreign(&mut self, name: Name, written: Range<usize>, end: usize) {
         let is_closed = is_self_closing(self.html, end, self.attributes.last());
-        let is_leaf = is_closed || !self.stack.push(name);
-        self.report_at(name.unmarked(), written, is_leaf, usize::from(!is_leaf));
+        let is_leaf = is_closed || !self.stack.has_room();
+        self.report(name.unmarked(), written, is_leaf);
+        if !is_closed {
+            self.stack.push(name);
+        }
     }
 
     /// Handles a tag of or in a frameset: nothing but frames counts there.
-    fn frames(&mut self, name: Name, written: std::ops::Range<usize>, end: usize) -> usize {
+    fn frames(&mut self, name: Name, written: Range<usize>, end: usize) -> usize {
         self.is_frameset = self.is_frameset || name == names::FRAMESET && !self.shows_something;
         match name {
             names::FRAME if self.is_frameset => self.report(name, written, true),
@@ -276,8 +251,8 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         let (stop, end) = self.find_end(name, start);
         let inside = &html[start..stop];
         match content {
-            Content::Text => self.tell_exactly(inside, true),
-            Content::Shown => self.tell_exactly(inside, false),
+            Content::Text => decode_text(inside, REPLACED, |piece| self.visitor.text(piece)),
+            Content::Shown => self.tell_exactly(inside),
             _ if start < stop && !self.is_frameset => self.visitor.raw(name, inside),
             _ => {}
         }
@@ -292,30 +267,30 @@ impl<V: Visitor> Scanner<'_, '_, V> {
         if name == names::PLAINTEXT {
             return (len, len);
         }
-        let Some(found) = self.find_end_tag(name, start) else {
-            return (len, len);
+        let found = match self.find_end_tag(name, start) {
+            (Some(_), true) if name == names::SCRIPT => self.find_end_of_escaped(start),
+            (found, _) => found,
         };
-        let mut stop = found;
-        if name == names::SCRIPT && self.html[start..stop].contains("<!--") {
-            let Some(found) = self.find_end_of_escaped(start) else { return (len, len) };
-            stop = found;
-        }
+        let Some(stop) = found else { return (len, len) };
         let (_, end) = self.name(stop + 2).unwrap_or((name, len));
         let end = read_attributes(self.html, end, &mut self.attributes);
         (stop, end.unwrap_or(len))
     }
 
-    /// The start of the next end tag of `name`.
-    fn find_end_tag(&self, name: Name, start: usize) -> Option<usize> {
-        let mut at = start;
-        while let Some(found) = memmem::find(&self.html.as_bytes()[at..], b"</") {
-            let stop = at + found;
-            if self.name(stop + 2).is_some_and(|(n, _)| n == name) {
-                return Some(stop);
+    /// The start of the next end tag of `name`, and whether a comment begins before it.
+    fn find_end_tag(&self, name: Name, start: usize) -> (Option<usize>, bool) {
+        let inside = &self.html.as_bytes()[start..];
+        let mut has_comment = false;
+        for at in memchr_iter(b'<', inside) {
+            match inside.get(at + 1) {
+                Some(b'/') if self.name(start + at + 2).is_some_and(|(n, _)| n == name) => {
+                    return (Some(start + at), has_comment);
+                }
+                Some(b'!') => has_comment = has_comment || inside[at..].starts_with(b"<!--"),
+                _ => {}
             }
-            at = stop + 2;
         }
-        None
+        (None, has_comment)
     }
 
     /// The start of the end tag of a script that holds `<!--`: inside such a comment, a `<script>`
@@ -358,6 +333,8 @@ impl<V: Visitor> Scanner<'_, '_, V> {
 }
 
 const CDATA: &[u8] = b"<![CDATA[";
+/// Stands for NUL where the standard does not drop it.
+const REPLACED: &str = "\u{fffd}";
 
 /// Whether text is more than white space.
 fn shows(text: &str) -> bool {

@@ -71,9 +71,13 @@ impl Stack {
         self.foreign().is_some_and(|around| !around.is_point() && !is_text_point(around))
     }
 
+    pub(super) fn has_room(&self) -> bool {
+        self.open.len() < DEPTH_CAP
+    }
+
     /// Opens an element; returns whether there was room.
     pub(super) fn push(&mut self, name: Name) -> bool {
-        if self.open.len() == DEPTH_CAP {
+        if !self.has_room() {
             self.beyond += 1;
             return false;
         }
@@ -89,7 +93,18 @@ impl Stack {
     }
 
     /// Handles an end tag: closes the element and all inside it.
+    #[inline]
     pub(super) fn end(&mut self, name: Name, mut on_close: impl FnMut(Name)) -> End {
+        let is_usual = self.beyond == 0 && !matches!(name, names::BODY | names::HTML);
+        if is_usual && self.open.last() == Some(&name) {
+            self.close_above(self.open.len() - 1, on_close);
+            return End::Closes;
+        }
+        self.end_other(name, &mut on_close)
+    }
+
+    /// Handles an end tag of another element than the innermost.
+    fn end_other(&mut self, name: Name, on_close: &mut dyn FnMut(Name)) -> End {
         if self.beyond > 0 {
             self.beyond -= 1;
             return End::Closes;
@@ -98,11 +113,7 @@ impl Stack {
         if matches!(name, names::BODY | names::HTML) {
             return End::Closes;
         }
-        if self.open.last() == Some(&name) {
-            self.close_above(self.open.len() - 1, on_close);
-            return End::Closes;
-        }
-        if self.foreign().is_some() && self.end_foreign(name, &mut on_close) {
+        if self.foreign().is_some() && self.end_foreign(name, &mut *on_close) {
             return End::Closes;
         }
         let is_it = |open| open == name;
