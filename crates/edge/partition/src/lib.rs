@@ -5,9 +5,12 @@ mod bell;
 pub mod config;
 mod exchange;
 pub mod explain;
+mod freshness;
 mod gate;
+mod history;
 mod ledger;
 mod net;
+mod outlook;
 mod pages;
 mod partition;
 mod partitions;
@@ -27,7 +30,10 @@ pub mod work;
 pub use bell::ask_running;
 pub use config::{BadConfig, Config};
 pub use exchange::{Delivery, Exchange, InProcess, Receipt, owner};
+pub use freshness::{Freshness, FreshnessMeasure};
+pub use history::{History, Sample};
 pub use net::{Net, NoNetwork};
+pub use outlook::Outlook;
 pub use partition::{
     CrawlError, Heard, HostView, Next, Partition, Portrait, Settled, SourceView, Status,
 };

@@ -28,7 +28,9 @@ use crate::exchange::{InProcess, owner};
 use crate::gate::AddressGate;
 use crate::ledger::Ledger;
 use crate::partition::Member;
-use crate::{Clock, Config, CrawlError, Ended, Net, Partition, Scope, Status, Stop, Watch, run};
+use crate::{
+    Clock, Config, CrawlError, Ended, Net, Outlook, Partition, Scope, Status, Stop, Watch, run,
+};
 
 /// The file that says how many partitions there are.
 const NAME: &str = "partitions";
@@ -146,6 +148,13 @@ impl Partitions {
     /// The budget of the whole crawl, per second of the operator's clock.
     pub fn budget(&self) -> Rate {
         self.parts.first().map_or(Rate::ZERO, Partition::crawl_budget)
+    }
+
+    /// The crawl at its own budget and at another one, per second of the operator's clock. `None` if
+    /// the policy cannot tell.
+    pub fn outlook(&self, other: Rate) -> Option<Outlook> {
+        let (now, then) = self.what_if(self.budget()).zip(self.what_if(other))?;
+        Some(Outlook::new(now, then, &self.status()))
     }
 
     /// Predicts the effect of another budget, per second of the operator's clock. `None` if the policy

@@ -19,7 +19,7 @@ pub struct Tally {
     pub fetches: BTreeMap<String, u64>,
     /// Answers, by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Failed requests, by reason.
+    /// Requests that brought no copy, by reason: failures, redirects, pages that are gone.
     pub reasons: BTreeMap<Reason, u64>,
     /// URLs and pages that were dropped, by reason.
     pub dropped: BTreeMap<DropReason, u64>,
@@ -62,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// Counts a failed request.
+    /// Counts a request that brought no copy.
     pub(crate) fn count(&mut self, reason: Reason) {
         *self.reasons.entry(reason).or_default() += 1;
     }
@@ -76,6 +76,12 @@ impl Tally {
             *self.statuses.entry(status).or_default() += 1;
         }
         self.body_bytes += body_bytes;
+    }
+
+    /// Failed requests. Redirects and pages that are gone are no failures.
+    pub fn failures(&self) -> u64 {
+        let failures = self.reasons.iter().filter(|(reason, _)| reason.is_failure());
+        failures.map(|(_, count)| count).sum()
     }
 
     /// Page requests of all kinds.

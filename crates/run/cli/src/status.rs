@@ -34,7 +34,7 @@ pub(crate) fn text(status: &Status) -> String {
 }
 
 /// The figures as a table.
-fn table(status: &Status) -> Table {
+pub(crate) fn table(status: &Status) -> Table {
     let tally = &status.tally;
     let columns = [Column::text("Figure"), Column::number("Value"), Column::text("")];
     let mut table = Table::new(columns);
@@ -47,13 +47,10 @@ fn table(status: &Status) -> Table {
     }
     let mut row = |name: &str, value: u64, note: String| push(name, Cell::count(value), note);
     row("pages known", status.pages.into(), format!("on {} hosts", status.hosts));
-    let fresh = status
-        .freshness_estimate
-        .map(|f| format!("freshness about {:.0}%, by revisits", 100.0 * f));
-    row("pages stored", tally.held, fresh.unwrap_or_default());
-    if let Some((share, by)) = status.freshness_probed {
-        let note = format!("freshness {:.1} ± {:.1}%, by random probes", 100.0 * share, 100.0 * by);
-        row("  up to date", (share * tally.held as f64) as u64, note);
+    row("pages stored", tally.held, String::new());
+    if let Some(freshness) = status.freshness {
+        let note = format!("freshness {freshness}");
+        row("  up to date", (freshness.share * tally.held as f64) as u64, note);
     }
     let policy = format!("policy {}, budget {} a second", status.policy, status.budget_per_s);
     row("fetches", tally.all_fetches(), policy);
@@ -71,8 +68,9 @@ fn table(status: &Status) -> Table {
     for (status, count) in &tally.statuses {
         row(&format!("status {status}"), *count, String::new());
     }
+    row("failed fetches", status.failures, String::new());
     for (reason, count) in &tally.reasons {
-        let name = if reason.is_failure() { "failed fetches" } else { "fetches that ended in" };
+        let name = if reason.is_failure() { "  failed" } else { "fetches that ended in" };
         row(name, *count, reason.to_string());
     }
     for (reason, count) in &tally.dropped {

@@ -88,8 +88,8 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> Result<()> {
         Budget::Times(times) => Rate::per_second(times * now.as_per_second())
             .ok_or_else(|| anyhow!("{times} times the budget is too large"))?,
     };
-    let both = crawl.what_if(now).zip(crawl.what_if(then));
-    let (before, after) = both.ok_or_else(|| no_price(&crawl))?;
+    let outlook = crawl.outlook(then).ok_or_else(|| no_price(&crawl))?;
+    let (before, after) = (outlook.now, outlook.then);
     if args.json {
         let json = json!({ "now": what_if_json(&before), "then": what_if_json(&after) });
         return output::print(&(serde_json::to_string_pretty(&json)? + "\n"));
@@ -105,7 +105,7 @@ fn compared(before: &WhatIf, after: &WhatIf) -> Table {
     };
     row("budget, fetches/s", &|w| Cell::number(w.budget, 4));
     row("price, clicks a fetch", &|w| Cell::text(format!("{:.3e}", w.price)));
-    row("freshness, by clicks", &|w| Cell::maybe(w.freshness, 3));
+    row("freshness, share of copies", &|w| Cell::maybe(w.freshness, 3));
     row("refreshes/s", &|w| Cell::number(w.fetches[0], 4));
     row("source visits/s", &|w| Cell::number(w.fetches[1], 4));
     row("new pages/s", &|w| Cell::number(w.fetches[2], 4));

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
-use tidewatch_partition::{CrawlError, HostView, Partition, Portrait, SourceView, Status, owner};
+use tidewatch_partition::{
+    CrawlError, HostView, Outlook, Partition, Portrait, SourceView, Status, owner,
+};
 use tidewatch_policy::WhatIf;
 use tokio::sync::oneshot;
 
@@ -80,15 +82,6 @@ pub struct PageAnswer {
     pub now: Time,
 }
 
-/// Predictions at the current and at another budget.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WhatIfAnswer {
-    /// At the current budget.
-    pub now: WhatIf,
-    /// At the other one.
-    pub then: WhatIf,
-}
-
 impl Asker {
     /// The crawl's figures.
     pub async fn status(&self) -> Result<Status, NoAnswer> {
@@ -109,7 +102,7 @@ impl Asker {
     pub async fn what_if(
         &self,
         other: impl Fn(Rate) -> Rate + Clone + Send + 'static,
-    ) -> Result<Option<WhatIfAnswer>, NoAnswer> {
+    ) -> Result<Option<Outlook>, NoAnswer> {
         if self.0.len() > 1 {
             let declare = |crawl: &mut Partition, _| {
                 crawl.declare_demand();
@@ -119,11 +112,15 @@ impl Asker {
         }
         let both = move |crawl: &mut Partition, _| {
             let now = crawl.crawl_budget();
-            Ok(crawl.what_if(now).zip(crawl.what_if(other(now))))
+            let both = crawl.what_if(now).zip(crawl.what_if(other(now)));
+            Ok(both.map(|(now, then)| (crawl.status(), (now, then))))
         };
-        let parts = self.ask_all(both).await?.into_iter().collect::<Option<(Vec<_>, Vec<_>)>>();
-        let both = parts.and_then(|(now, then)| WhatIf::sum(&now).zip(WhatIf::sum(&then)));
-        Ok(both.map(|(now, then)| WhatIfAnswer { now, then }))
+        let parts = self.ask_all(both).await?.into_iter().collect::<Option<Vec<_>>>();
+        let Some(parts) = parts else { return Ok(None) };
+        let (statuses, both): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let (now, then): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+        let both = WhatIf::sum(&now).zip(WhatIf::sum(&then));
+        Ok(both.map(|(now, then)| Outlook::new(now, then, &Status::sum(statuses))))
     }
 
     pub(crate) async fn hosts(&self) -> Result<Vec<HostView>, NoAnswer> {

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{FetchKind, Reason, Time};
 use tidewatch_partition::explain::{lasting, told};
-use tidewatch_partition::{HostView, SourceView, Status};
+use tidewatch_partition::{Freshness, History, HostView, Sample, SourceView, Status};
 use tidewatch_policy::WhatIf;
 use tidewatch_report::{
     Axis, BarChart, Cell, Chart, Column, Graphic, Point, Reference, Series, Table, clean,
@@ -19,7 +19,6 @@ use tidewatch_report::{
 
 use crate::Figures;
 use crate::ask::{NoAnswer, PageAnswer};
-use crate::board::{History, Sample};
 use crate::layout::{self, Part};
 use crate::operate::{Times, Which, multiple};
 use crate::search_page::count;
@@ -29,7 +28,7 @@ pub(crate) async fn overview(State(shared): State<Arc<Shared>>) -> Response {
     let body = match shared.board.figures() {
         None => beginning(),
         Some(figures) if figures.status.pages == 0 => beginning(),
-        Some(figures) => overview_of(&figures, &shared.board.history()),
+        Some(figures) => overview_of(&figures),
     };
     layout::page("Dashboard · Tidewatch", Part::Overview, &body).into_response()
 }
@@ -55,7 +54,7 @@ fn beginning() -> Markup {
     }
 }
 
-fn overview_of(figures: &Figures, history: &History) -> Markup {
+fn overview_of(figures: &Figures) -> Markup {
     let status = &figures.status;
     html! {
         h1 { "Overview" }
@@ -68,7 +67,7 @@ fn overview_of(figures: &Figures, history: &History) -> Markup {
             }
             @if let Some(told) = status.panic_told() { p.alarm role="alert" { (clean(&told)) } }
             (tiles(figures))
-            @for chart in charts(history, status) { (chart.to_markup()) }
+            @for chart in charts(&figures.history, status) { (chart.to_markup()) }
             (reasons(status))
             @if let Some(extra) = &figures.extra {
                 section { h2 { (extra.name) } p { (clean(&extra.about)) } (extra.table.to_markup()) }
@@ -79,21 +78,20 @@ fn overview_of(figures: &Figures, history: &History) -> Markup {
 
 fn tiles(figures: &Figures) -> Markup {
     let (status, tally) = (&figures.status, &figures.status.tally);
-    let failures = tally.reasons.iter().filter(|(reason, _)| reason.is_failure());
-    let failures: u64 = failures.map(|(_, count)| count).sum();
     html! {
         dl.tiles {
             (tile("Fetches", &tally.all_fetches().to_string(), &format!("{} in progress", status.requests)))
             (tile("Pages stored", &tally.held.to_string(), &format!("of {} known on {}", status.pages,
                 count(u64::from(status.hosts), "host", "hosts"))))
-            @match status.freshness_probed {
-                Some((share, by)) => (tile("Freshness", &percent(share),
-                    &format!("± {} by random probes", percent(by)))),
-                None => (tile("Freshness", &status.freshness_estimate.map_or("—".into(), percent),
-                    "estimated from revisits")),
+            @match status.freshness {
+                Some(freshness) => (tile("Freshness", &percent(freshness.share), &match freshness.half_width {
+                    Some(half) => format!("± {} {}", percent(half), freshness.by.text()),
+                    None => freshness.by.text().to_owned(),
+                })),
+                None => (tile("Freshness", "—", "no page was revisited yet")),
             }
             (tile("Price", &status.price.map_or("—".into(), short), "clicks per marginal fetch"))
-            (tile("Failed fetches", &failures.to_string(), &format!("{} URLs skipped", tally.dropped.values().sum::<u64>())))
+            (tile("Failed fetches", &status.failures.to_string(), &format!("{} URLs skipped", tally.dropped.values().sum::<u64>())))
             @if let Some(index) = &figures.index {
                 (tile("Pages indexed", &index.pages.to_string(), &match &index.failed {
                     Some(why) => why.clone(),
@@ -126,12 +124,14 @@ fn short(number: f64) -> String {
 }
 
 fn charts(history: &History, status: &Status) -> Vec<Graphic> {
-    let samples = &history.samples;
+    let samples = history.samples();
+    let began_ms = samples.first().map_or(0, |first| first.unix_ms);
+    let at_s = |sample: &Sample| (sample.unix_ms - began_ms) as f64 / 1_000.0;
     let mut charts: Vec<Graphic> = Vec::new();
     if samples.len() > 1 {
         let time = || Axis::seconds("time");
         let line = |of: fn(&Sample) -> Option<f64>| {
-            samples.iter().filter_map(move |s| of(s).map(|y| Point::new(s.at_s, y)))
+            samples.iter().filter_map(move |s| of(s).map(|y| Point::new(at_s(s), y)))
         };
         if samples.iter().any(|sample| sample.price.is_some()) {
             let chart = Chart::new("Price", time(), Axis::new("clicks a fetch").from_zero())
@@ -139,16 +139,16 @@ fn charts(history: &History, status: &Status) -> Vec<Graphic> {
                 .series(Series::line("price", line(|s| s.price)));
             charts.push(chart.into());
         }
-        let probed = samples.iter().filter_map(|s| {
-            s.probed.map(|(share, by)| {
-                let (low, high) = ((share - by).max(0.0), (share + by).min(1.0));
-                Point::new(s.at_s, share).between(low, high)
+        let fresh = samples.iter().filter_map(|s| {
+            s.freshness.map(|Freshness { share, half_width, .. }| {
+                let half = half_width.unwrap_or(0.0);
+                let (low, high) = ((share - half).max(0.0), (share + half).min(1.0));
+                Point::new(at_s(s), share).between(low, high)
             })
         });
         let chart = Chart::new("Freshness", time(), Axis::new("share of copies").range(0.0, 1.0))
-            .caption("Share of copies that are up to date: by random probes, with 95% interval, and by revisits.")
-            .series(Series::line("random probes", probed))
-            .series(Series::line("revisits", line(|s| s.freshness)));
+            .caption("Share of copies that are up to date: by random probes with their 95% interval, or by revisits while the probes are few.")
+            .series(Series::line("freshness", fresh));
         charts.push(chart.into());
         charts.push(rates(samples, status.budget_per_s).into());
     }
@@ -164,12 +164,15 @@ fn charts(history: &History, status: &Status) -> Vec<Graphic> {
 /// Fetches a second by kind, between samples.
 fn rates(samples: &[Sample], budget: f64) -> Chart {
     let stride = (samples.len() / 60).max(1);
+    let began_ms = samples.first().map_or(0, |first| first.unix_ms);
     let points: Vec<&Sample> = samples.iter().step_by(stride).collect();
     let series = FetchKind::ALL.iter().enumerate().map(|(at, kind)| {
         let rate = points.windows(2).filter_map(move |pair| {
-            let passed = pair[1].at_s - pair[0].at_s;
+            let passed = (pair[1].unix_ms - pair[0].unix_ms) as f64 / 1_000.0;
             let fetched = pair[1].fetches[at].saturating_sub(pair[0].fetches[at]) as f64;
-            (passed > 0.0).then(|| Point::new(pair[1].at_s, fetched / passed))
+            (passed > 0.0).then(|| {
+                Point::new((pair[1].unix_ms - began_ms) as f64 / 1_000.0, fetched / passed)
+            })
         });
         Series::line(kind.name(), rate)
     });
@@ -407,7 +410,7 @@ fn compared(now: &WhatIf, then: &WhatIf) -> Markup {
     };
     row("budget, fetches/s", &|w| Cell::significant(w.budget, 3));
     row("price, clicks a fetch", &|w| Cell::significant(w.price, 3));
-    row("freshness, by clicks", &|w| Cell::maybe(w.freshness, 3));
+    row("freshness, share of copies", &|w| Cell::maybe(w.freshness, 3));
     row("refreshes/s", &|w| Cell::significant(w.fetches[0], 3));
     row("source visits/s", &|w| Cell::significant(w.fetches[1], 3));
     row("new pages/s", &|w| Cell::significant(w.fetches[2], 3));
@@ -422,8 +425,8 @@ fn compared(now: &WhatIf, then: &WhatIf) -> Markup {
         (table.to_markup())
         (Graphic::from(split).to_markup())
         p.note {
-            "Predicted for the coming week from current estimates. Only URLs already in the frontier \
-             count. This page changes nothing."
+            "Now: the current figures. Then: as they would change in the coming week by current \
+             estimates. Only URLs already in the frontier count. This page changes nothing."
         }
     }
 }

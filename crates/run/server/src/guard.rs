@@ -16,7 +16,8 @@ use axum::response::{IntoResponse as _, Response};
 use crate::client::is_forwarded;
 use crate::layout;
 use crate::net::Peer;
-use crate::routes::Access;
+use crate::routes::{Access, Gives};
+use crate::search_api::refuse;
 use crate::shared::Shared;
 
 /// Least characters of a token, so that it cannot be guessed.
@@ -65,7 +66,7 @@ fn without_port(host: &str) -> &str {
 
 /// Checks the route's [`Access`] level.
 pub(crate) async fn check_access(
-    State((shared, access)): State<(Arc<Shared>, Access)>,
+    State((shared, access, gives)): State<(Arc<Shared>, Access, Gives)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -83,7 +84,10 @@ pub(crate) async fn check_access(
             "This needs the token: give any user name, and the token as the password.",
         ),
     };
-    let mut answer = layout::message(StatusCode::UNAUTHORIZED, "Token required", why);
+    let mut answer = match gives {
+        Gives::Json => refuse(StatusCode::UNAUTHORIZED, why),
+        _ => layout::message(StatusCode::UNAUTHORIZED, "Token required", why),
+    };
     answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
     answer
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use tidewatch_core::Reason;
 use tidewatch_partition::Status;
 use tidewatch_search::IndexHealth;
 
@@ -22,15 +23,17 @@ pub(crate) fn text(status: &Status, index: Option<&IndexHealth>) -> String {
     );
     page.gauge("requests_active", "Requests in progress.", status.requests as f64);
     page.gauge("budget_per_second", "Fetches allowed per second.", status.budget_per_s);
-    if let Some(freshness) = status.freshness_estimate {
-        page.gauge("freshness_estimate", "Estimated share of copies up to date.", freshness);
+    if let Some(freshness) = status.freshness {
+        page.gauge("freshness_estimate", "Share of copies up to date.", freshness.share);
     }
     if let Some(price) = status.price {
         page.gauge("price", "Clicks that the marginal fetch brings.", price);
     }
     page.family("fetches_total", "Page requests by purpose.", "kind", &tally.fetches);
     page.family("responses_total", "Responses by status.", "status", &tally.statuses);
-    page.family("failures_total", "Requests without a page.", "reason", &tally.reasons);
+    let (failed, moved) = tally.reasons.iter().partition(|(reason, _)| reason.is_failure());
+    page.family::<&Reason, &u64>("failures_total", "Failed requests.", "reason", &failed);
+    page.family::<&Reason, &u64>("moved_total", "Redirected or gone.", "reason", &moved);
     page.family("dropped_total", "URLs and pages skipped.", "reason", &tally.dropped);
     page.counter("robots_total", "Requests for robots.txt.", tally.robots);
     page.counter("copies_total", "Copies stored.", tally.copies);
@@ -62,12 +65,12 @@ impl Page {
         let _ = writeln!(self.0, "tidewatch_{name} {value}");
     }
 
-    fn family<K: std::fmt::Display>(
+    fn family<K: std::fmt::Display, V: std::fmt::Display>(
         &mut self,
         name: &str,
         about: &str,
         label: &str,
-        values: &BTreeMap<K, u64>,
+        values: &BTreeMap<K, V>,
     ) {
         self.head(name, about, "counter");
         for (key, value) in values {

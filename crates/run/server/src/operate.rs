@@ -228,7 +228,7 @@ fn brief(figures: &Figures) -> Value {
         "pages": status.pages,
         "held": status.tally.held,
         "price": status.price,
-        "freshness": status.freshness_probed.map(|(share, _)| share),
+        "freshness": status.freshness.map(|freshness| freshness.share),
         "is_running": figures.is_running,
     })
 }

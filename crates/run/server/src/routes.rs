@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
@@ -136,7 +136,7 @@ pub const ROUTES: &[Route] = routes! {
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
-        let state = (Arc::clone(shared), route.access);
+        let state = (Arc::clone(shared), route.access, route.gives);
         let handler = (route.handler)().layer(from_fn_with_state(state, guard::check_access));
         router = router.route(route.path, handler);
     }
@@ -148,7 +148,11 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
         .with_state(Arc::clone(shared))
 }
 
-async fn no_such_page() -> Response {
+async fn no_such_page(uri: Uri) -> Response {
+    if uri.path().starts_with("/api/") {
+        let why = "there is no such route; /api/openapi.json lists all with their methods";
+        return search_api::refuse(StatusCode::NOT_FOUND, why);
+    }
     let why = "There is no page here. The search page is at / and the dashboard at /dashboard.";
     layout::message(StatusCode::NOT_FOUND, "Not found", why)
 }

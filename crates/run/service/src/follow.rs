@@ -1,18 +1,22 @@
 //! Follows the partitions of a running service: feeds the index, reads clicks, answers questions and
 //! publishes figures.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tidewatch_core::{PageId, Time};
 use tidewatch_parse::document::Parsed;
-use tidewatch_partition::{CrawlError, Partition, Settled, Status, Watch};
+use tidewatch_partition::{CrawlError, History, Partition, Settled, Status, Watch};
 use tidewatch_search::{Feeder, IndexHealth};
 use tidewatch_server::ask::Questions;
 use tidewatch_server::{Extra, Figures, Server};
 
-use crate::Observer;
 use crate::clicks::ClickReader;
 use crate::search::Search;
+use crate::{Observer, now_micros};
+
+/// How often the history of figures is stored: a kill loses at most this much of it.
+const STORE_EVERY: Duration = Duration::from_secs(30);
 
 /// What belongs to one partition.
 pub(crate) struct Part {
@@ -36,11 +40,34 @@ pub(crate) struct Whole {
     pub(crate) search: Option<Search>,
     /// The newest figures of each partition.
     statuses: Vec<Status>,
+    history: Arc<History>,
+    /// When the history was stored last.
+    stored_at: Instant,
 }
 
 impl Whole {
-    pub(crate) fn new(server: Option<Server>, search: Option<Search>) -> Whole {
-        Whole { server, search, statuses: Vec::new() }
+    pub(crate) fn new(server: Option<Server>, search: Option<Search>, history: History) -> Whole {
+        let (statuses, history) = (Vec::new(), Arc::new(history));
+        Whole { server, search, statuses, history, stored_at: Instant::now() }
+    }
+
+    /// Samples the crawl's figures.
+    pub(crate) fn sample(&mut self, status: &Status) {
+        let now_ms = now_micros() / 1_000;
+        if self.history.is_due(now_ms) {
+            Arc::make_mut(&mut self.history).add(status, now_ms);
+        }
+    }
+
+    /// Samples the crawl's figures at the end of a run.
+    pub(crate) fn sample_last(&mut self, status: &Status) {
+        Arc::make_mut(&mut self.history).add_last(status, now_micros() / 1_000);
+    }
+
+    /// Stores the history with the first partition; it joins the next commit.
+    pub(crate) fn store_history(&mut self, crawl: &mut Partition) {
+        self.stored_at = Instant::now();
+        crawl.keep_history(&self.history);
     }
 
     /// The crawl's figures, with the newest of a partition.
@@ -57,7 +84,8 @@ impl Whole {
             search.sync();
         }
         if let Some(server) = &self.server {
-            server.publish(Figures { status, index: self.health(), is_running, extra });
+            let (index, history) = (self.health(), Arc::clone(&self.history));
+            server.publish(Figures { status, history, index, is_running, extra });
         }
     }
 
@@ -107,7 +135,11 @@ impl Watch for Follow<'_, '_> {
         if let Some(clicks) = &mut self.part.clicks {
             clicks.turn(crawl, now)?;
         }
-        self.common.lock().1.turn(crawl, now)
+        let (whole, observer) = &mut *self.common.lock();
+        if crawl.number() == 0 && whole.stored_at.elapsed() >= STORE_EVERY {
+            whole.store_history(crawl);
+        }
+        observer.turn(crawl, now)
     }
 
     fn parsed(&mut self, page: PageId, parsed: Box<Parsed>) {
@@ -132,6 +164,7 @@ impl Watch for Follow<'_, '_> {
         // The first partition speaks for all.
         if crawl.number() == 0 {
             observer.progress(&status);
+            whole.sample(&status);
             whole.publish(status, true, observer.extra());
         }
     }

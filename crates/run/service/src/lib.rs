@@ -52,7 +52,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tidewatch_partition::{Clock, CrawlError, Ended, Net, Partitions, Status, Stop, Watch};
+use tidewatch_partition::{
+    Clock, CrawlError, Ended, Net, Partition, Partitions, Status, Stop, Watch,
+};
 use tidewatch_search::clicks::Desk;
 use tidewatch_search::{IndexHealth, MOST_TEXT, Searcher};
 use tidewatch_server::ask::{self, Asker};
@@ -154,7 +156,9 @@ impl Service {
             once: config.once.then(Arc::default),
         };
         let handle = Handle::new(asker, Arc::clone(&stop.flag), searcher, runtime.clone());
-        let (dir, whole) = (config.dir.clone(), Whole::new(server, search));
+        let history =
+            crawl.parts().first().map(Partition::history).transpose()?.unwrap_or_default();
+        let (dir, whole) = (config.dir.clone(), Whole::new(server, search, history));
         Ok(Service { crawl, dir, net, stop, parts, whole, handle, runtime, _own_runtime: own })
     }
 
@@ -216,7 +220,14 @@ impl Service {
         let common = Common::new(&mut self.whole, observer, self.crawl.parts());
         let follow = |part| Follow { part, common: &common };
         let mut watches: Vec<Follow<'_, '_>> = self.parts.iter_mut().map(follow).collect();
-        Ok(self.crawl.run(net, &self.runtime, &self.stop, &mut watches)?)
+        let ended = self.crawl.run(net, &self.runtime, &self.stop, &mut watches)?;
+        let status = self.crawl.status();
+        self.whole.sample_last(&status);
+        if let Some(first) = self.crawl.parts_mut().first_mut() {
+            self.whole.store_history(first);
+            first.sync()?;
+        }
+        Ok(ended)
     }
 
     /// Answers questions and feeds the index until told to stop.

@@ -12,6 +12,7 @@ use super::{CrawlError, OWN, Partition};
 use crate::Config;
 use crate::config::Site;
 use crate::pages::Pages;
+use crate::tally::Tally;
 use crate::taped::Replayed;
 
 impl Partition {
@@ -20,6 +21,7 @@ impl Partition {
     pub fn look(dir: &Path, unix_micros: i64) -> Result<Partition, CrawlError> {
         let mut partition = Self::as_begun(dir, unix_micros)?;
         partition.play()?;
+        partition.tally = Tally::restore(&partition.pages)?;
         Ok(partition)
     }
 

@@ -12,9 +12,13 @@ use tidewatch_policy::explanation::{Belief, Due, Merit};
 use tidewatch_store::{CopyRow, PageRow};
 
 use super::{CrawlError, Partition};
+use crate::History;
 
 /// Name under which the store keeps the position in the search log.
 const HEARD: &str = "clicks-heard";
+
+/// Name under which the store keeps the history of figures.
+const HISTORY: &str = "history";
 
 /// New entries of the search log, and the position after them.
 #[derive(Clone, Debug, Default)]
@@ -116,6 +120,19 @@ impl Partition {
     /// The position up to which the search log was taken in; empty at the beginning.
     pub fn heard(&self) -> Result<Vec<u8>, CrawlError> {
         Ok(self.pages.meta(HEARD)?.unwrap_or_default())
+    }
+
+    /// The history of the crawl's figures, which the first partition keeps.
+    pub fn history(&self) -> Result<History, CrawlError> {
+        Ok(self
+            .pages
+            .meta(HISTORY)?
+            .map_or_else(History::default, |bytes| History::of_bytes(&bytes)))
+    }
+
+    /// Keeps the history of the crawl's figures. It joins the next commit.
+    pub fn keep_history(&mut self, history: &History) {
+        self.pages.put_meta(HISTORY, history.to_bytes());
     }
 
     /// Sets the budget, per second of the operator's clock. The next start goes back to the

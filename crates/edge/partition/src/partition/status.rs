@@ -8,7 +8,7 @@ use tidewatch_core::{Rate, Time};
 use tidewatch_store::StoreError;
 
 use super::Partition;
-use crate::{Partitions, Tally, Unspent};
+use crate::{Freshness, Partitions, Tally, Unspent};
 
 const NAME: &str = "status.json";
 
@@ -27,12 +27,18 @@ pub struct Status {
     pub active_hosts: usize,
     /// Requests under way.
     pub requests: usize,
-    /// Estimated share of time that copies are up to date.
+    /// Share of copies that are up to date.
+    #[serde(default)]
+    pub freshness: Option<Freshness>,
+    /// Failed requests. Redirects and pages that are gone are no failures.
+    #[serde(default)]
+    pub failures: u64,
+    /// The share of copies up to date by revisits alone.
     pub freshness_estimate: Option<f64>,
     /// Clicks that the marginal fetch brings, where the policy has a price.
     #[serde(default)]
     pub price: Option<f64>,
-    /// Share of copies found up to date by probes at random, and the half-width of its 95% interval.
+    /// The share of copies up to date by random probes alone, and the half-width of its 95% interval.
     #[serde(default)]
     pub freshness_probed: Option<(f64, f64)>,
     /// While copies are read again because the scope has changed: how many of how many pages.
@@ -97,10 +103,17 @@ impl Status {
             variance += width * width;
         }
         let width = variance.sqrt() / probed.weight.max(f64::MIN_POSITIVE);
-        sum.freshness_estimate = sum.tally.freshness_estimate();
         sum.price = price.value();
         sum.freshness_probed = probed.value().map(|share| (share, width));
-        sum
+        sum.derive()
+    }
+
+    /// Derives the figures that follow from counts and probes.
+    fn derive(mut self) -> Status {
+        self.failures = self.tally.failures();
+        self.freshness_estimate = self.tally.freshness_estimate();
+        self.freshness = Freshness::of(self.freshness_probed, self.freshness_estimate);
+        self
     }
 
     /// A sentence, if the policy panicked.
@@ -153,7 +166,7 @@ impl Partition {
     fn budget_part(&self) -> Rate {
         match self.member() {
             Some(member) => member.even_part(),
-            None => self.timeline.our_rate(self.config.budget),
+            None => self.budget(),
         }
     }
 
@@ -175,13 +188,14 @@ impl Partition {
             hosts: self.store().hosts(),
             active_hosts,
             requests,
-            freshness_estimate: self.tally().freshness_estimate(),
             price: standing.as_ref().map(|standing| standing.price),
             freshness_probed: standing.and_then(|standing| standing.freshness),
             rereading: self.rereading(),
             unspent: self.spending.unspent(),
             panic: self.taped.fallen().map(str::to_owned),
             tally: self.tally().clone(),
+            ..Status::default()
         }
+        .derive()
     }
 }

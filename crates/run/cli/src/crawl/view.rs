@@ -90,23 +90,22 @@ impl View {
 
 /// Progress in one line.
 fn line(status: &Status, rate: f64) -> String {
-    let failures: u64 = status.tally.reasons.values().sum();
     let dropped: u64 = status.tally.dropped.values().sum();
-    let fresh =
-        status.freshness_estimate.map_or("—".to_owned(), |f| format!("{:.0}%", 100.0 * f));
+    let fresh = status.freshness.map_or("—".to_owned(), |freshness| freshness.to_string());
     let rereading = status.rereading.map_or_else(String::new, |(done, all)| {
         format!(", {done} of {all} pages read again for the new scope")
     });
     format!(
         "{} fetches ({rate:.1}/s, {:.0}% of the budget), {} of {} known pages stored, {} hosts, {} \
-         active, {} requests in progress, {failures} failed, {dropped} skipped, freshness {fresh}{rereading}",
+         active, {} requests in progress, {} failed, {dropped} skipped, freshness {fresh}{rereading}",
         status.tally.all_fetches(),
         100.0 * rate / status.budget_per_s.max(f64::MIN_POSITIVE),
         status.tally.held,
         status.pages,
         status.hosts,
         status.active_hosts,
-        status.requests
+        status.requests,
+        status.failures
     )
 }
 
@@ -152,5 +151,32 @@ impl Observer for View {
             ];
             self.log.say("progress", &line(status, rate), &figures);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidewatch_core::Reason;
+    use tidewatch_partition::{Freshness, FreshnessMeasure};
+
+    use super::*;
+
+    /// The line, the summary at the end and the dashboard show the same figures.
+    #[test]
+    fn the_line_shows_the_figures_of_the_status() {
+        let by = FreshnessMeasure::Probes;
+        let freshness = Some(Freshness { share: 0.786, half_width: Some(0.05), by });
+        let mut status = Status { freshness, failures: 3, ..Status::default() };
+        status.freshness_estimate = Some(0.57);
+        status.tally.reasons.insert(Reason::Redirect, 363);
+        status.tally.reasons.insert(Reason::IdleTimeout, 3);
+        let line = line(&status, 1.0);
+        assert!(line.contains(", 3 failed,"), "{line}");
+        assert!(line.ends_with("freshness 78.6% ± 5.0% by random probes"), "{line}");
+        let table = crate::status::table(&status).to_text(200);
+        assert!(
+            table.contains("78.6% ± 5.0% by random probes") && !table.contains("57"),
+            "{table}"
+        );
     }
 }

@@ -138,3 +138,22 @@ fn reports_are_shown_and_nothing_else_of_the_disk() {
         assert!(answer.status == 404 && !answer.body.contains("secret\n"), "{path}");
     }
 }
+
+/// Whoever asks the API gets JSON, also when refused; whoever asks for a page gets a page.
+#[test]
+fn the_api_refuses_in_json() {
+    let stage = Stage::new(&[]);
+    let refusals = [
+        ("POST", "/api/budget", 401),
+        ("POST", "/api/seeds", 401),
+        ("GET", "/api/budget", 404),
+        ("GET", "/api/nothing", 404),
+    ];
+    for (method, path, status) in refusals {
+        let answer = stage.send(method, path, &[]);
+        assert_eq!(answer.status, status, "{method} {path}");
+        assert!(answer.head.contains("content-type: application/json"), "{path}: {}", answer.head);
+        assert!(answer.body.starts_with("{\"error\":"), "{path}: {}", answer.body);
+    }
+    assert!(stage.get("/nothing").head.contains("content-type: text/html"));
+}
