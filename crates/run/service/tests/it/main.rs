@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod damage;
+mod figures;
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{Read as _, Write as _};

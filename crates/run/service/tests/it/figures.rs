@@ -1,0 +1,140 @@
+//! Every place that shows a figure shows the same one, and history outlives the process.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use tidewatch_service::{Listen, Service, ServiceConfig};
+use tokio::runtime::Runtime;
+
+use crate::{config, get, wait_until, web};
+
+/// Crawls the small web for a while, until some pages were visited again.
+fn crawl(runtime: &Runtime, dir: &Path, partitions: u32) {
+    let web = web(runtime);
+    let config = ServiceConfig {
+        partitions: Some(partitions),
+        listen: Some(listen()),
+        stop_after: Some(Duration::from_secs(30)),
+        ..config(dir, &web)
+    };
+    let mut service = Service::open(&config).unwrap();
+    let handle = service.handle();
+    let thread = std::thread::spawn(move || service.run().unwrap());
+    wait_until(|| handle.status().is_ok_and(|status| status.tally.revisits >= 100));
+    handle.stop();
+    thread.join().unwrap();
+}
+
+fn listen() -> Listen {
+    Listen::at("127.0.0.1:0".parse().unwrap())
+}
+
+/// Serves the crawl in `dir` while `look` looks.
+fn serve(dir: &Path, look: impl FnOnce(SocketAddr) + Send) {
+    let config = ServiceConfig { listen: Some(listen()), ..ServiceConfig::new(dir) };
+    let mut service = Service::open_to_read(&config).unwrap();
+    let (handle, at) = (service.handle(), service.address().unwrap());
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(move || {
+            let asker = handle.clone();
+            let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                wait_until(|| asker.status().is_ok());
+                look(at);
+            }));
+            handle.stop();
+            looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        });
+        service.run().unwrap();
+        looking.join().unwrap();
+    });
+}
+
+/// The value and the note of a tile of the dashboard.
+fn tile<'d>(dashboard: &'d str, label: &str) -> (&'d str, &'d str) {
+    let (_, rest) = dashboard.split_once(&format!("<dt>{label}</dt>")).unwrap();
+    let within = |class: &str| {
+        let (_, rest) = rest.split_once(&format!("<span class=\"{class}\">")).unwrap();
+        rest.split_once("</span>").unwrap().0
+    };
+    (within("value"), within("note"))
+}
+
+/// The value of a metric.
+fn metric(metrics: &str, name: &str) -> f64 {
+    let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("tidewatch_{name} ")));
+    line.unwrap_or_else(|| panic!("{name} in {metrics}")).parse().unwrap()
+}
+
+/// Figures of one run, wherever they are shown: card, status file, API, metrics, what-if at the current
+/// budget.
+#[test]
+fn every_place_shows_the_same_figures() {
+    for partitions in [1, 3] {
+        let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
+        crawl(&runtime, dir.path(), partitions);
+        let file = tidewatch_service::read_status(dir.path()).unwrap();
+        let file = serde_json::to_value(&file).unwrap();
+        serve(dir.path(), |at| {
+            let status: Value = serde_json::from_str(&get(at, "/status.json")).unwrap();
+            for name in ["failures", "tally", "pages", "hosts"] {
+                assert_eq!(status[name], file[name], "{name}");
+            }
+            assert_eq!(status["freshness"]["by"], file["freshness"]["by"]);
+            // A number read from a file may differ in its last digit.
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs();
+            for name in ["/price", "/freshness/share", "/budget_per_s"] {
+                let of = |json: &Value| json.pointer(name).and_then(Value::as_f64).unwrap();
+                assert!(close(of(&status), of(&file)), "{name}");
+            }
+            let share = status["freshness"]["share"].as_f64().unwrap();
+            let price = status["price"].as_f64().unwrap();
+            let dashboard = get(at, "/dashboard");
+            let (shown, note) = tile(&dashboard, "Freshness");
+            assert_eq!(shown, format!("{:.1}%", 100.0 * share));
+            let by = status["freshness"]["by"].as_str().unwrap();
+            assert!(note.contains(by), "{note} {by}");
+            let (failed, _) = tile(&dashboard, "Failed fetches");
+            assert_eq!(failed, status["failures"].to_string());
+            let metrics = get(at, "/metrics");
+            assert!(close(metric(&metrics, "freshness_estimate"), share));
+            assert!(close(metric(&metrics, "price"), price));
+            let failures: Vec<&str> = metrics
+                .lines()
+                .filter(|line| line.starts_with("tidewatch_failures_total{"))
+                .collect();
+            let all: u64 = failures
+                .iter()
+                .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap())
+                .sum();
+            assert_eq!(all, status["failures"].as_u64().unwrap(), "{failures:?}");
+            let same: Value = serde_json::from_str(&get(at, "/api/what-if?times=1")).unwrap();
+            for column in ["now", "then"] {
+                let (shown, known) = (same[column]["price"].as_f64().unwrap(), price);
+                assert!(close(shown, known), "price {column}: {shown} and {known}");
+                let shown = same[column]["freshness"].as_f64().unwrap();
+                assert!(close(shown, share), "freshness {column}: {shown} and {share}");
+            }
+            let twice: Value = serde_json::from_str(&get(at, "/api/what-if?times=2")).unwrap();
+            assert!(twice["then"]["price"].as_f64().unwrap() <= price);
+            assert!(twice["then"]["freshness"].as_f64().unwrap() >= share);
+        });
+    }
+}
+
+/// The charts of the dashboard go back to the start of the crawl: after a restart, and under `serve`.
+#[test]
+fn history_survives_a_restart_and_is_served() {
+    for partitions in [1, 3] {
+        let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
+        crawl(&runtime, dir.path(), partitions);
+        for _ in 0..2 {
+            serve(dir.path(), |at| {
+                wait_until(|| get(at, "/dashboard").contains("Overview"));
+                let dashboard = get(at, "/dashboard");
+                assert!(dashboard.contains("Fetches by kind"), "as soon as it is served");
+            });
+        }
+    }
+}
