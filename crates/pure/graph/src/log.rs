@@ -11,6 +11,8 @@
 //! the size of what it says, and appending costs a constant number of bytes
 //! moved for each byte written.
 
+use serde::{Deserialize, Serialize};
+
 use crate::GraphError;
 use crate::bits::{natural, whole};
 use crate::csr::{Csr, Graph};
@@ -22,7 +24,7 @@ const MOST_LINKS: u64 = 1 << 26;
 const NONE: u64 = u64::MAX;
 
 /// All links known so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkLog {
     bytes: Vec<u8>,
     /// Where the last record of each page begins.
@@ -30,7 +32,9 @@ pub struct LinkLog {
     outdated: usize,
     links: u64,
     nodes: u32,
+    #[serde(skip)]
     scratch: Vec<u32>,
+    #[serde(skip)]
     payload: Vec<u8>,
 }
 

@@ -3,8 +3,9 @@
 use crate::Policy;
 use crate::echo::{self, Echo, Pace, Rule};
 use crate::frontier::{
-    Breadth, Classifier, FishSearch, ImpactOrder, InDegree, Learned, Learner, Opic, PageRankOrder,
-    QueryOrder, RankMass, Ranked, SharkSearch, Shuffled, SiteSize, SpawningRate, Topic,
+    Breadth, Classifier, FishSearch, ForeignInDegree, ImpactOrder, InDegree, Learned, Learner,
+    Opic, PageRankOrder, QueryOrder, RankMass, Ranked, SharkSearch, Shuffled, SiteSize,
+    SpawningRate, Topic,
 };
 use crate::longevity::{self, Longevity, Method, Threshold};
 use crate::order::{Adaptive, AdaptiveRule, BreadthFirst, Proportional, Random, Uniform};
@@ -157,8 +158,18 @@ pub const POLICIES: &[Entry] = &[
     }),
     entry(
         "pagerank",
-        "pages never fetched, by PageRank of the links known, recomputed as they grow",
+        "pages never fetched, by PageRank from the seeds over the links known, recomputed as they grow",
         |setup| Box::new(Ranked::new(PageRankOrder::default(), setup.seed)),
+    ),
+    entry(
+        "pagerank-uniform",
+        "the same, but the walk begins at every known page alike: stays where the crawl began",
+        |setup| Box::new(Ranked::new(PageRankOrder::uniform(), setup.seed)),
+    ),
+    entry(
+        "indegree-foreign",
+        "pages never fetched, most known links from other hosts first",
+        |setup| Box::new(Ranked::new(ForeignInDegree::default(), setup.seed)),
     ),
     entry(
         "opic",

@@ -18,7 +18,7 @@ mod testing;
 
 pub use impact::{ImpactWalk, SMOOTHING};
 pub use opic::{Cash, opic};
-pub use pagerank::{pagerank, pagerank_steps};
+pub use pagerank::{pagerank, pagerank_from, pagerank_steps};
 
 use crate::GraphError;
 

@@ -1,7 +1,7 @@
 //! PageRank `[BP98]`.
 
 use super::pull::{Rows, Tally};
-use super::{Scores, Stop, beginning, check_alpha};
+use super::{Scores, Stop, beginning, check_alpha, check_length};
 use crate::{Graph, GraphError};
 
 /// PageRank: x(j) = (1 − α)/n + α·( Σ_{i→j} x(i)/outdeg(i) + Σ_{i dangling} x(i)/n ).
@@ -15,9 +15,30 @@ pub fn pagerank(
     stop: Stop,
     start: &[f64],
 ) -> Result<Scores, GraphError> {
+    pagerank_from(graph, &[], alpha, stop, start)
+}
+
+/// PageRank of a walk that begins, and after a node without links begins again, where `trust` says:
+/// x = (1 − α)·v + α·( Mᵀx + v·Σ_{i dangling} x(i) ), v = trust/Σ trust.
+///
+/// Empty trust is uniform.
+pub fn pagerank_from(
+    graph: &Graph,
+    trust: &[f64],
+    alpha: f64,
+    stop: Stop,
+    start: &[f64],
+) -> Result<Scores, GraphError> {
     check_alpha(alpha)?;
     let n = graph.len();
+    if !trust.is_empty() {
+        check_length("trust", trust.len(), n)?;
+    }
     let mut walk = Walk::new(graph, alpha, start);
+    let total: f64 = trust.iter().sum();
+    if total > 0.0 && trust.iter().all(|trust| *trust >= 0.0 && trust.is_finite()) {
+        walk.trust = trust.iter().map(|trust| trust / total).collect();
+    }
     let (mut steps, mut residual, mut error) = (0, 0.0, if n == 0 { 0.0 } else { f64::INFINITY });
     while error > stop.tolerance && steps < stop.most_steps {
         let tally = walk.step();
@@ -48,6 +69,8 @@ struct Walk<'a> {
     y: Vec<f64>,
     next: Vec<f64>,
     loose: f64,
+    /// v; empty if uniform.
+    trust: Vec<f64>,
 }
 
 impl<'a> Walk<'a> {
@@ -64,14 +87,17 @@ impl<'a> Walk<'a> {
         }
         let y = x.iter().zip(&share).map(|(x, share)| x * share).collect();
         let loose = x.iter().zip(&share).filter(|(_, s)| **s == 0.0).map(|(x, _)| x).sum();
-        Walk { rows: Rows::new(&graph.r#in), alpha, share, x, y, next: vec![0.0; n], loose }
+        let (rows, next, trust) = (Rows::new(&graph.r#in), vec![0.0; n], Vec::new());
+        Walk { rows, alpha, share, x, y, next, loose, trust }
     }
 
     fn step(&mut self) -> Tally {
         let n = self.x.len() as f64;
         let (alpha, share) = (self.alpha, &self.share);
         let base = (1.0 - alpha) / n + alpha * self.loose / n;
+        let trust = &self.trust;
         let settle = |node: usize, sum: f64, x: &mut f64, next: &mut f64, tally: &mut Tally| {
+            let base = trust.get(node).map_or(base, |trust| base * n * trust);
             let new = base + alpha * sum;
             tally.moved += (new - *x).abs();
             let share = share[node];
@@ -112,6 +138,23 @@ mod tests {
         assert!((x[3] - leaf).abs() < CLOSE && (x[0] - (1.0 - k * leaf)).abs() < CLOSE);
         let x = rank(5, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]);
         assert!(x.iter().all(|x| (x - 0.2).abs() < CLOSE));
+    }
+
+    /// 0 → 1 → 2, all trust in 0, 2 without links: x₀ = (1−α) + αx₂, x₁ = αx₀, x₂ = αx₁. Equal trust is
+    /// plain PageRank.
+    #[test]
+    fn a_walk_begins_where_trust_is() {
+        let graph = Graph::from_links(3, &[(0, 1), (1, 2)]).unwrap();
+        let from =
+            |trust: &[f64]| pagerank_from(&graph, trust, ALPHA, Stop::EXACT, &[]).unwrap().values;
+        let x = from(&[5.0, 0.0, 0.0]);
+        let first = (1.0 - ALPHA) / (1.0 - ALPHA.powi(3));
+        for (x, wanted) in x.iter().zip([first, ALPHA * first, ALPHA * ALPHA * first]) {
+            assert!((x - wanted).abs() < CLOSE, "{x} {wanted}");
+        }
+        for (x, plain) in from(&[2.0; 3]).iter().zip(rank(3, &[(0, 1), (1, 2)])) {
+            assert!((x - plain).abs() < CLOSE);
+        }
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use tidewatch_core::{Event, PageId};
-use tidewatch_graph::walk::{ALPHA, Cash, Stop, pagerank};
+use tidewatch_graph::walk::{ALPHA, Cash, Stop, pagerank_from};
 use tidewatch_math::rng::{Draws, purpose};
 
-use super::book::{Book, Standing};
+use super::book::{Book, Known, Standing};
 use super::ranked::Order;
 use crate::explanation::Lever;
 
@@ -70,6 +70,37 @@ impl Order for InDegree {
     }
 }
 
+/// Most known in-links from other hosts first. A site's own links, most of them from one template,
+/// say which site was crawled, not what is important.
+#[derive(Default)]
+pub struct ForeignInDegree {
+    in_links: Vec<u32>,
+}
+
+impl Order for ForeignInDegree {
+    fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
+        let (Event::Held(seen) | Event::Fetched(seen)) = event else { return };
+        self.in_links.resize(book.pages().len(), 0);
+        for to in book.added().iter().map(|&to| PageId(to)) {
+            if book[to].host != book[seen.page].host {
+                self.in_links[to.index()] += 1;
+                risen.push(to);
+            }
+        }
+    }
+
+    fn rule(&self) -> &'static str {
+        "the page with the most links to it from other hosts comes first"
+    }
+
+    fn score(&self, page: PageId, _: &Book) -> f64 {
+        self.in_links.get(page.index()).copied().unwrap_or(0).into()
+    }
+}
+
+/// Score of a seed before scores are computed, above that of any page found.
+const SEED_SCORE: f64 = 1.0;
+
 /// Growth of the known web since scores were computed.
 #[derive(Default)]
 pub(super) struct Growth {
@@ -92,8 +123,14 @@ impl Growth {
 
 /// PageRank of the known links, recomputed from the last solution as the web grows; in between, a
 /// fetch passes its page's score on along new links.
+///
+/// The walk begins at seeds. If it began at every known page alike ([`PageRankOrder::uniform`]),
+/// each page found would bring score to the site it was found on, and a seed without in-links would
+/// have the lowest score of all: the crawl stays on the site where it began, and finds less PageRank
+/// than a random order (`lab run graph-real`).
 #[derive(Default)]
 pub struct PageRankOrder {
+    is_uniform: bool,
     growth: Growth,
     /// Scores times the number of pages, so that 1 is the mean and growth does not shrink them.
     scores: Vec<f64>,
@@ -102,9 +139,18 @@ pub struct PageRankOrder {
 }
 
 impl PageRankOrder {
+    /// The walk begins at every known page with equal probability.
+    pub fn uniform() -> Self {
+        PageRankOrder { is_uniform: true, ..PageRankOrder::default() }
+    }
+
     /// Score of a page, 1 on average; an unscored page has the score of new pages.
     pub fn of(&self, page: PageId) -> f64 {
-        self.scores.get(page.index()).copied().unwrap_or(1.0 - ALPHA)
+        self.scores.get(page.index()).copied().unwrap_or(self.unscored())
+    }
+
+    fn unscored(&self) -> f64 {
+        if self.is_uniform { 1.0 - ALPHA } else { 0.0 }
     }
 
     /// Iterations of the last solution.
@@ -115,12 +161,19 @@ impl PageRankOrder {
 
 impl Order for PageRankOrder {
     fn learn(&mut self, event: &Event<'_>, book: &Book, risen: &mut Vec<PageId>) {
+        if let Event::Discovered(found) = event
+            && !self.is_uniform
+            && found.via.is_none()
+        {
+            self.scores.resize(found.page.index(), 0.0);
+            self.scores.push(SEED_SCORE);
+        }
         let (Event::Held(seen) | Event::Fetched(seen)) = event else { return };
         if book.added().is_empty() {
             return;
         }
         let each = ALPHA * self.of(seen.page) / book.shown().len() as f64;
-        self.scores.resize(book.pages().len(), 1.0 - ALPHA);
+        self.scores.resize(book.pages().len(), self.unscored());
         for &to in book.added() {
             self.scores[to as usize] += each;
             risen.push(PageId(to));
@@ -143,7 +196,18 @@ impl Order for PageRankOrder {
         self.growth.renewed(book);
         let n = book.pages().len() as u32;
         let graph = book.log().graph(n);
-        if let Ok(found) = pagerank(&graph, ALPHA, Stop::ORDER, &self.scores) {
+        let is_seed = |page: &Known| f64::from(u8::from(page.via.is_none()));
+        let trust: Vec<f64> = if self.is_uniform {
+            Vec::new()
+        } else {
+            book.pages()
+                .iter()
+                .map(is_seed)
+                .chain(std::iter::repeat(0.0))
+                .take(graph.len())
+                .collect()
+        };
+        if let Ok(found) = pagerank_from(&graph, &trust, ALPHA, Stop::ORDER, &self.scores) {
             self.steps = found.steps;
             self.scores = found.values.into_iter().map(|x| x * f64::from(n)).collect();
         }

@@ -29,7 +29,7 @@ pub use book::{Book, Known, Standing};
 pub use calibrate::{Expected, ExpectsClicks};
 pub use classifier::Classifier;
 pub use impact::{ImpactOrder, Interesting};
-pub use links::{Breadth, InDegree, Opic, PageRankOrder, RankMass, Shuffled};
+pub use links::{Breadth, ForeignInDegree, InDegree, Opic, PageRankOrder, RankMass, Shuffled};
 pub use mixed::{Learned, Learner};
 pub use queries::{Needs, QueryOrder};
 pub use ranked::{Order, Ranked};

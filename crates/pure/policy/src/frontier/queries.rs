@@ -1,6 +1,7 @@
 //! Orders by needy queries `[TTKN15, §3]`, `[PO08]`: pages whose words answer what users ask in vain.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use tidewatch_core::{Asked, Event, PageId};
 
 use super::book::Book;
@@ -10,11 +11,13 @@ use super::terms::{url_words, words};
 
 /// Most queries per word, the neediest ones: bounds the work for a common word.
 const QUERIES_PER_WORD: usize = 256;
+/// Most queries that count, the neediest ones: bounds memory.
+const MOST_QUERIES: usize = 1 << 16;
 /// Most words of a query that count.
 const WORDS_PER_QUERY: usize = 8;
 
 /// Needy queries by their words.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Needs {
     /// Count × need, and the number of words.
     queries: Vec<(f64, u32)>,
@@ -28,7 +31,8 @@ impl Needs {
         let mut all: Vec<Asked<'_>> = asked.into_iter().collect();
         let weight = |q: &Asked<'_>| (q.count * q.need).max(0.0);
         all.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-        for query in all.iter().filter(|q| weight(q) > 0.0 && weight(q).is_finite()) {
+        all.retain(|query| weight(query) > 0.0 && weight(query).is_finite());
+        for query in all.iter().take(MOST_QUERIES) {
             needs.add(query.words, weight(query));
         }
         needs

@@ -139,6 +139,38 @@ fn link_orders_prefer_what_links_prefer() {
     }
 }
 
+/// Pages 2 to 21 are one site made from a template, each linking to all, found from seed 0. Seed 1 has
+/// the rest of the web behind it, and no page links to it. A walk that begins at every known page keeps
+/// the crawl on the site; one that begins at the seeds does not.
+#[test]
+fn a_walk_that_begins_everywhere_stays_where_the_crawl_began() {
+    let site: Vec<u32> = (2..22).collect();
+    let rest: Vec<u32> = (22..42).collect();
+    let mut links: Vec<&[u32]> = vec![&site[..2], &rest];
+    links.extend(site.iter().map(|_| &site[..]));
+    links.extend(rest.iter().map(|_| &[][..]));
+    let place_of_seed = |order: PageRankOrder| {
+        let (mut web, mut policy) = (Web::new(&links), ranked(order));
+        web.discover(policy.as_mut(), 0, None);
+        web.discover(policy.as_mut(), 1, None);
+        let order = web.crawl(policy.as_mut(), 42);
+        order.iter().position(|&page| page == 1).unwrap()
+    };
+    assert!(place_of_seed(PageRankOrder::default()) <= 1);
+    assert!(place_of_seed(PageRankOrder::uniform()) >= 20);
+}
+
+/// 0 links to 1 and 2 of its own host; 3, a seed of another host, links to 2 and 4.
+#[test]
+fn links_of_the_same_host_do_not_count_as_foreign() {
+    let mut web = Web::new(&[&[1, 2], &[], &[], &[4, 2], &[]]);
+    web.hosts = vec![0, 0, 0, 1, 1];
+    let mut policy = ranked(ForeignInDegree::default());
+    web.discover(policy.as_mut(), 0, None);
+    web.discover(policy.as_mut(), 3, None);
+    assert_eq!(web.crawl(policy.as_mut(), 3)[2], 2);
+}
+
 #[test]
 fn breadth_first_is_the_order_of_discovery() {
     let order = Web::new(&[&[1, 2], &[3], &[4], &[], &[]]).crawl(ranked(Breadth).as_mut(), 9);

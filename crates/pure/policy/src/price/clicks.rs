@@ -11,6 +11,9 @@ const HALF_LIFE: Span = Span::WEEK;
 const FADE_EVERY: Span = Span::MINUTE.times(30);
 /// Expected clicks after which a page's own record outweighs its weight.
 const PRIOR_CLICKS: f64 = 1.0;
+/// The same for a page's weight by links, and the least such weight.
+const LINK_CLICKS: f64 = 0.1;
+const LEAST_MEAN: f64 = 1e-12;
 /// Clicks per second of a unit of weight without a log: one a week.
 pub(super) const UNIT: f64 = 1.0 / 604_800.0;
 /// Strength of that prior, in clicks.
@@ -69,9 +72,24 @@ impl Clicks {
         if prior <= 0.0 {
             return 0.0;
         }
+        (f64::from(clicks) + PRIOR_CLICKS) / (self.watched(since) + PRIOR_CLICKS / prior)
+    }
+
+    /// A page's clicks in units of those of a page of weight one, if `mean` is expected without its log.
+    ///
+    /// Pages with equal expectation differ far more than copies with given weights do, so the prior is
+    /// worth [`LINK_CLICKS`]. The clicks of less than a day count as those of a day, so that pages
+    /// which link to one another do not raise one another without bound.
+    pub(super) fn weight(&self, mean: f64, since: u32, clicks: f32) -> f64 {
+        let least = if clicks > 0.0 { Span::DAY.seconds() } else { 0.0 };
+        let expected = self.unit() * self.watched(since).max(least);
+        (f64::from(clicks) + LINK_CLICKS) / (expected + LINK_CLICKS / mean.max(LEAST_MEAN))
+    }
+
+    /// Seconds for which a page was watched since `since`, faded like its clicks.
+    fn watched(&self, since: u32) -> f64 {
         let memory = HALF_LIFE.seconds() / std::f64::consts::LN_2;
         let watched = (self.until - f64::from(since)).max(0.0);
-        let seconds = memory * -(-watched / memory).exp_m1();
-        (f64::from(clicks) + PRIOR_CLICKS) / (seconds + PRIOR_CLICKS / prior)
+        memory * -(-watched / memory).exp_m1()
     }
 }

@@ -184,6 +184,13 @@ impl Copies {
         self.page(page).click_rate(&self.clicks)
     }
 
+    /// The clicks of a copy in units of those of a page of weight one, if `mean` is expected by its links;
+    /// `None` for pages that are no copies.
+    pub(super) fn click_weight(&self, page: PageId, mean: f64) -> Option<f64> {
+        let copy = self.page(page);
+        copy.is_held().then(|| copy.click_weight(mean, &self.clicks))
+    }
+
     /// Fits the pool again if there are enough new visits.
     pub fn repool(&mut self) {
         let enough = (self.pooled as f64 * (1.0 + GROWTH)) as u64;

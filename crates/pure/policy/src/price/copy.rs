@@ -109,6 +109,11 @@ impl Copy {
         clicks.rate(self.given, self.since, self.clicks)
     }
 
+    /// Its clicks in units of those of a page of weight one, if `mean` is expected without the log.
+    pub(super) fn click_weight(&self, mean: f64, clicks: &Clicks) -> f64 {
+        clicks.weight(mean, self.since, self.clicks)
+    }
+
     /// Counts clicks.
     pub(super) fn click(&mut self, count: f32) {
         self.clicks += count;

@@ -8,8 +8,8 @@
 //! How the parts meet. [`value`] says what a fetch is worth, by kind. [`Pages`](pages) holds the beliefs:
 //! [`copies`] learns how copies go stale and how often they are clicked, also from hints (`signals`) and
 //! by the hours at which hosts change ([`tidewatch_science::rhythm`]); [`news`] learns what sources show
-//! and what new pages bring, each page by itself (`predict`), and `prospects` what pages of the frontier
-//! bring. `Market` finds the price at which [`demand`] meets the budget ([`clearing`]), keeps it there
+//! and what new pages bring, each page by itself (`predict`); `prospects` learns what pages of the frontier
+//! bring, and `links` what the pages that link to them say. `Market` finds the price at which [`demand`] meets the budget ([`clearing`]), keeps it there
 //! while the load moves (`control`), and prices slow hosts on their own (`hosts`). `Queues` keep pages in
 //! the order in which they reach the price, `Probes` measure freshness without bias. [`Price`] decides.
 
@@ -20,6 +20,7 @@ pub mod copies;
 pub mod copy;
 pub mod demand;
 mod hosts;
+mod links;
 mod market;
 pub mod news;
 mod pages;

@@ -9,13 +9,14 @@
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{HostId, Interest, LinkSeen, PageId, Span, Time};
+use tidewatch_core::{Asked, HostId, Interest, LinkSeen, PageId, Span, Time};
 
-use super::predict::{Predictor, feature, magnitude, of_url, words};
-use super::prospects::Prospects;
+use super::predict::{Levels, Predictor, feature, magnitude, of_url, words};
+use super::prospects::{Described, Prospects};
 use super::source::Source;
 use super::value::Value;
 use crate::echo::{Assumed, Beliefs, Counting, Pace, Pooling};
+use crate::frontier::Needs;
 
 /// The predictor learns from a page this long after its fetch.
 const LEARN_AFTER: Span = Span::DAY;
@@ -26,8 +27,6 @@ const SETTLED: Span = Span::DAY.times(2);
 const LET_GO: Span = Span::WEEK;
 /// Visits from which new-link rates are estimated, as in `[LOSS13]`.
 const MEMORY: usize = 7;
-/// Unit of the flow of clicks, in seconds.
-const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
 
 /// Parts of the model, each of which an experiment may leave out.
 #[allow(clippy::struct_excessive_bools, reason = "each can be left out by itself")]
@@ -39,11 +38,13 @@ pub struct Parts {
     pub pooling: bool,
     /// Hosts have hours at which they publish and change.
     pub rhythm: bool,
+    /// Weigh pages of the frontier by the pages that link to them.
+    pub links: bool,
 }
 
 impl Parts {
     /// The default.
-    pub const DEFAULT: Parts = Parts { prediction: true, pooling: true, rhythm: true };
+    pub const DEFAULT: Parts = Parts { prediction: true, pooling: true, rhythm: true, links: true };
 }
 
 /// Sources and new pages.
@@ -56,6 +57,10 @@ pub(super) struct News {
     /// Number of sources.
     sources: u32,
     fresh: FxHashMap<PageId, Fresh>,
+    /// What users search for.
+    needs: Needs,
+    /// Sum of the overlaps of pages found with it, and their number.
+    overlaps: (f64, f64),
 }
 
 /// A page found and not yet dropped.
@@ -72,24 +77,22 @@ struct Fresh {
     shown: u16,
     /// Hours after it was found until a second page showed it, and one more; zero before.
     again: u16,
-    /// Clicks per second that they hand on.
-    flow: f32,
+    /// Its overlap with what users search for.
+    overlap: f32,
+    /// Its levels when it was fetched.
+    levels: [f32; 2],
     /// Features, of which the first `lasting` do not change.
     features: Vec<u32>,
     lasting: u16,
 }
 
 impl Fresh {
-    /// Updates the features that change: how many pages show it, how soon the second did, the flow.
+    /// Updates the features that change: how many pages show it, how soon the second did.
     fn describe(&mut self) {
         self.features.truncate(self.lasting.into());
         self.features.push(magnitude("shown", self.shown.into()));
         if self.again > 0 {
             self.features.push(magnitude("again", self.again.into()));
-        }
-        if self.source.is_none() {
-            // In clicks a century, to be whole numbers: a hundredth of a click a year is nothing.
-            self.features.push(magnitude("flow", (f64::from(self.flow) * CENTURY) as usize));
         }
     }
 
@@ -115,6 +118,8 @@ impl News {
             prospects: Prospects::default(),
             sources: 0,
             fresh: FxHashMap::default(),
+            needs: Needs::default(),
+            overlaps: (0.0, 0.0),
         }
     }
 
@@ -145,6 +150,10 @@ impl News {
         let hour = at.seconds() / 3600.0 % 24.0;
         features.push(feature("hour", &(hour as u32).to_string()));
         let lasting = features.len() as u16;
+        let overlap = self.needs.overlap_of(url, "");
+        if !self.needs.is_empty() {
+            self.overlaps = (self.overlaps.0 + overlap, self.overlaps.1 + 1.0);
+        }
         let mut fresh = Fresh {
             host,
             source,
@@ -154,7 +163,8 @@ impl News {
             fetched: None,
             shown: 0,
             again: 0,
-            flow: 0.0,
+            overlap: overlap as f32,
+            levels: [0.0; 2],
             features,
             lasting,
         };
@@ -166,18 +176,15 @@ impl News {
     /// whose worth may have changed.
     pub(super) fn showed(
         &mut self,
-        Shows { source, clicks, is_first }: Shows,
+        Shows { source, is_first }: Shows,
         at: Time,
         links: &[LinkSeen],
         anchors: &[&str],
     ) -> Vec<PageId> {
         let mut changed = Vec::new();
-        let links_out = links.len().max(1);
         for (place, link) in links.iter().enumerate() {
             let Some(fresh) = self.fresh.get_mut(&link.page) else { continue };
-            if is_first {
-                fresh.flow += (clicks / links_out as f64) as f32;
-            } else if source.is_none() {
+            if !is_first && source.is_none() {
                 // It has shown the same before.
                 continue;
             }
@@ -204,11 +211,14 @@ impl News {
         changed
     }
 
-    /// A page was fetched for the first time.
-    pub(super) fn fetched(&mut self, page: PageId, at: Time) {
+    /// A page of this level by links was fetched for the first time.
+    pub(super) fn fetched(&mut self, page: PageId, level: f64, at: Time) {
         self.beliefs.ledger.open(page, at);
+        let levels = self.fresh.get(&page).map(|fresh| self.levels(fresh, level));
+        let levels = levels.unwrap_or_default().map(|level| level as f32);
         if let Some(fresh) = self.fresh.get_mut(&page) {
             fresh.fetched = Some(at);
+            fresh.levels = levels;
             if fresh.source.is_none() {
                 // Followed from its fetch on.
                 self.beliefs.ledger.expect(page, at);
@@ -224,7 +234,7 @@ impl News {
     }
 
     /// Learns from pages that were fetched a day ago, and lets go of what is over. Returns the prospects
-    /// that are let go unfetched, with their factor.
+    /// that are let go unfetched, with the factor of all but their links.
     pub(super) fn let_go(&mut self, now: Time) -> Vec<(PageId, f64)> {
         let mut over: Vec<PageId> = Vec::new();
         for (&page, fresh) in &self.fresh {
@@ -245,7 +255,8 @@ impl News {
             if let Some(fresh) = self.fresh.remove(&page) {
                 self.learn(page, &fresh);
                 if fresh.source.is_none() && fresh.fetched.is_none() {
-                    kept.push((page, self.prospect_factor(&fresh)));
+                    let by_queries = self.prospects.level_factor(self.levels(&fresh, 0.0));
+                    kept.push((page, self.prospect_factor(&fresh) * by_queries));
                 }
             }
         }
@@ -262,8 +273,9 @@ impl News {
             // Only time that the log covers counts.
             let seen = shown.lived.seconds() - shown.open.seconds();
             if seen > 0.0 {
-                let factor = self.prospect_factor(fresh);
-                self.prospects.learn(fresh.host, &fresh.features, factor, seen, clicks);
+                let (features, levels) = (&fresh.features[..], fresh.levels.map(f64::from));
+                let page = Described { features, levels, factor: self.prospect_factor(fresh) };
+                self.prospects.learn(fresh.host, page, seen, clicks);
             }
             return;
         };
@@ -271,23 +283,39 @@ impl News {
         let scale = self.beliefs.ledger.scale();
         let lost = |age: Span| (-curve.decay * age.seconds()).exp();
         let base = curve.profit / scale * (lost(shown.open) - lost(shown.lived));
-        self.predictor.learn(&fresh.features, base, clicks);
+        self.predictor.learn(&fresh.features, [0.0; 2], base, clicks);
     }
 
-    /// Mean clicks of prospects on a host.
-    pub(super) fn prospect(&self, host: HostId) -> f64 {
-        self.prospects.mean(host)
+    /// Expected clicks of a prospect by its host and its level.
+    pub(super) fn prospect(&self, host: HostId, level: f64) -> f64 {
+        self.prospects.mean(host) * self.prospects.level_factor([level, 0.0])
+    }
+
+    /// A page's levels by links and by queries.
+    fn levels(&self, fresh: &Fresh, by_links: f64) -> Levels {
+        let (sum, count) = self.overlaps;
+        let by_queries =
+            if sum > 0.0 { (f64::from(fresh.overlap) * count / sum).ln_1p() } else { 0.0 };
+        [by_links, by_queries]
+    }
+
+    /// Takes in what users search for.
+    pub(super) fn asked(&mut self, asked: &[Asked<'_>]) {
+        self.needs = Needs::new(asked.iter().copied());
+        self.overlaps = (0.0, 0.0);
     }
 
     fn prospect_factor(&self, fresh: &Fresh) -> f64 {
         if self.parts.prediction { self.prospects.factor(&fresh.features) } else { 1.0 }
     }
 
-    /// The value of a page that waits for its first fetch, and since when it loses clicks.
-    pub(super) fn value(&self, page: PageId) -> Option<(Value, Time)> {
+    /// The value of a page of this level by links that waits for its first fetch, and since when it loses
+    /// clicks.
+    pub(super) fn value(&self, page: PageId, level: f64) -> Option<(Value, Time)> {
         let fresh = self.fresh.get(&page)?;
         let Some(source) = fresh.source else {
-            let clicks = self.prospect(fresh.host) * self.prospect_factor(fresh);
+            let by_levels = self.prospects.level_factor(self.levels(fresh, level));
+            let clicks = self.prospects.mean(fresh.host) * by_levels * self.prospect_factor(fresh);
             return Some((Value::Once { clicks, decay: 0.0 }, fresh.found));
         };
         let curve = self.beliefs.curve(source as usize);
@@ -328,8 +356,6 @@ impl News {
 pub(super) struct Shows {
     /// Its number among sources, if it is one.
     pub(super) source: Option<u32>,
-    /// Its clicks a second.
-    pub(super) clicks: f64,
     /// Whether it was never seen before.
     pub(super) is_first: bool,
 }
@@ -359,12 +385,12 @@ mod tests {
             Some((Value::Once { clicks, decay: 0.0 }, _)) => clicks,
             other => panic!("{other:?}"),
         };
-        let first = clicks(news.value(PageId(0)));
-        assert!(news.let_go(at(6.0)).is_empty() && news.value(PageId(0)).is_some());
+        let first = clicks(news.value(PageId(0), 0.0));
+        assert!(news.let_go(at(6.0)).is_empty() && news.value(PageId(0), 0.0).is_some());
         let kept = news.let_go(at(8.0));
         let [(page, factor)] = kept[..] else { panic!("{kept:?}") };
-        assert!(news.value(page).is_none());
-        assert!((factor * news.prospect(HOST) / first - 1.0).abs() < 1e-9);
+        assert!(news.value(page, 0.0).is_none());
+        assert!((factor * news.prospect(HOST, 0.0) / first - 1.0).abs() < 1e-9);
     }
 
     /// What stood there before the first visit is not news: nobody knows that its time is over.
@@ -375,9 +401,9 @@ mod tests {
         let waits = [PageId(0), PageId(1)].map(|page| {
             let now = at(f64::from(page.0));
             news.found(page, HOST, "http://a.test/x", source, now);
-            let shows = Shows { source, clicks: 0.0, is_first: page.0 == 0 };
+            let shows = Shows { source, is_first: page.0 == 0 };
             news.showed(shows, now, &links(page), &[]);
-            match news.value(page) {
+            match news.value(page, 0.0) {
                 Some((Value::Once { decay, .. }, _)) => (decay, news.is_on_source(page)),
                 other => panic!("{other:?}"),
             }
@@ -385,29 +411,32 @@ mod tests {
         assert!(matches!(waits, [(0.0, false), (decay, true)] if decay > 0.0), "{waits:?}");
         // Its source shows it for as long as it likes: that is one page.
         let again = [LinkSeen { page: PageId(0), is_new: false }];
-        let shows = Shows { source, clicks: 0.0, is_first: false };
+        let shows = Shows { source, is_first: false };
         news.showed(shows, at(2.0), &again, &[]);
         assert_eq!(news.shown_by(PageId(0)), Some(1));
     }
 
-    /// Pages that clicked pages link to are clicked in this web, others are not.
+    /// Pages of a high level are clicked in this web, others are not.
     #[test]
-    fn what_clicked_pages_hand_on_is_learnt() {
+    fn what_a_level_is_worth_is_learnt() {
         let mut news = News::new(Parts::DEFAULT, false);
-        let mut number = 0;
-        let mut find = |news: &mut News, clicks: f64, now: Time| {
-            let page = PageId(number);
-            number += 1;
+        let worth = |news: &mut News, page: PageId, level: f64, now: Time| {
             news.found(page, HOST, "http://a.test/x", None, now);
-            let shows = Shows { source: None, clicks, is_first: true };
-            news.showed(shows, now, &links(page), &[]);
-            page
+            news.showed(Shows { source: None, is_first: true }, now, &links(page), &[]);
+            match news.value(page, level) {
+                Some((Value::Once { clicks, .. }, _)) => clicks,
+                other => panic!("{other:?}"),
+            }
         };
+        let ratio = |news: &mut News, number: u32, now: Time| {
+            worth(news, PageId(number), 1.0, now) / worth(news, PageId(number + 1), -1.0, now)
+        };
+        let before = ratio(&mut news, 1000, at(0.0));
         for day in 0..60u32 {
             let now = at(2.0 * f64::from(day));
-            for clicks in [0.0, 1e-3] {
-                let page = find(&mut news, clicks, now);
-                news.fetched(page, now);
+            for (page, level) in [(PageId(2 * day), -1.0), (PageId(2 * day + 1), 1.0)] {
+                worth(&mut news, page, level, now);
+                news.fetched(page, level, now);
                 let click = |hour: u32| Interest {
                     page,
                     at: now + Span::HOUR.times(u64::from(hour)),
@@ -415,19 +444,12 @@ mod tests {
                     kind: InterestKind::Click,
                 };
                 let rows: Vec<Interest> = (1..5).map(click).collect();
-                let rows = if clicks > 0.0 { &rows[..] } else { &[] };
+                let rows = if level > 0.0 { &rows[..] } else { &[] };
                 news.take_log(rows, now + Span::DAY, UNIT);
             }
             news.let_go(now + Span::DAY.times(2));
         }
-        let mut worth = |clicks: f64| {
-            let page = find(&mut news, clicks, at(200.0));
-            match news.value(page) {
-                Some((Value::Once { clicks, .. }, _)) => clicks,
-                other => panic!("{other:?}"),
-            }
-        };
-        let (dull, lively) = (worth(0.0), worth(1e-3));
-        assert!(lively > 2.0 * dull, "{lively} {dull}");
+        let after = ratio(&mut news, 2000, at(200.0));
+        assert!(after > 2.0 * before, "{before} {after}");
     }
 }

@@ -3,12 +3,14 @@
 //! A page that has been fetched is a copy or a source ([`Copies`], [`News`]); one that has not is news or
 //! a prospect ([`News`]). Values that are told instead of learnt take precedence.
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{Content, Discovery, Interest, PageId, PageKey, Time};
+use tidewatch_core::{Asked, Content, Discovery, Interest, PageId, PageKey, Time};
 
 use super::copies::Copies;
 use super::copy::Copy;
+use super::links::{Links, WORK};
 use super::news::{News, Shows};
 use super::settings::Settings;
 use super::value::Value;
@@ -17,11 +19,20 @@ use super::value::Value;
 /// copies by less than a per cent.
 const SAMPLE: usize = 1 << 11;
 
+/// Pages that stand for all when mean weights by links are found.
+const LINKED: usize = 1 << 14;
+
+/// Links that a solution of the market touches, as a multiple of all: enough for every page to settle.
+const ROUNDS: usize = 4;
+
 /// What is known of all pages.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Pages {
     copies: Copies,
     news: News,
+    links: Links,
+    /// Whether links count.
+    by_links: bool,
     /// Pages of sources, by source number.
     sources: Vec<PageId>,
     /// Pages fetched at least once, in the order of their first fetch.
@@ -38,6 +49,8 @@ impl Pages {
         Pages {
             copies: Copies::new(settings.parts.rhythm, settings.logs_all),
             news: News::new(settings.parts, settings.logs_all),
+            links: Links::default(),
+            by_links: settings.parts.links,
             sources: Vec::new(),
             held: Vec::new(),
             truth,
@@ -81,6 +94,10 @@ impl Pages {
         self.copies.add(found.host, found.url, found.weight, source, found.at);
         self.told.extend(self.truth.get(&found.key).map(|value| (found.page, *value)));
         let via = found.via.filter(|via| self.is_known(*via));
+        match via {
+            Some(_) => self.links.add(),
+            None => self.links.add_named(found.host, found.weight, found.is_held),
+        }
         let shown_on = via.and_then(|via| self.copy(via).source());
         if !found.is_held && !found.is_source {
             self.news.found(found.page, found.host, found.url, shown_on, found.at);
@@ -90,6 +107,7 @@ impl Pages {
 
     pub(super) fn gone(&mut self, page: PageId) {
         self.copies.gone(page);
+        self.links.take_back(page);
     }
 
     pub(super) fn failed(&mut self, page: PageId) {
@@ -102,11 +120,29 @@ impl Pages {
         self.copies.fetched(page, at, content);
         if is_first {
             self.held.push(page);
-            self.news.fetched(page, at);
+            self.news.fetched(page, self.level(page), at);
         }
         let source = self.copy(page).source();
-        let shows = Shows { source, clicks: self.copies.weight(page), is_first };
-        self.news.showed(shows, at, content.links, content.anchors)
+        let shows = Shows { source, is_first };
+        let mut risen = self.news.showed(shows, at, content.links, content.anchors);
+        // What a source shows later is news, which is judged by the source.
+        let is_new = source.is_none() && content.changed != Some(false);
+        if self.by_links && (is_new || !self.links.knows(page)) {
+            self.links.show(page, content.links.iter().map(|link| link.page));
+            self.settle_links(WORK, &mut risen);
+        }
+        risen
+    }
+
+    /// Hands weights on along links, and adds the waiting pages whose worth they change.
+    fn settle_links(&mut self, work: usize, risen: &mut Vec<PageId>) {
+        let weigh = hands_on(&self.copies, self.links.mean_of_copies());
+        self.links.settle(work, weigh, risen);
+    }
+
+    /// What links say about a page that waits for its first fetch.
+    fn level(&self, page: PageId) -> f64 {
+        if self.by_links { self.links.level(page) } else { 0.0 }
     }
 
     pub(super) fn take_log(&mut self, rows: &[Interest], now: Time) {
@@ -114,16 +150,48 @@ impl Pages {
         self.news.take_log(rows, now, self.copies.unit());
     }
 
+    pub(super) fn asked(&mut self, asked: &[Asked<'_>]) {
+        self.news.asked(asked);
+    }
+
     pub(super) fn hinted(&mut self, page: PageId, kind: &str) {
         self.copies.hinted(page, kind);
     }
 
-    /// Learns from the pages whose time is over, and refits the priors of change rates.
-    pub(super) fn learn(&mut self, now: Time) {
+    /// Learns from the pages whose time is over, refits the priors of change rates, and hands on the
+    /// weights that have moved. Returns the waiting pages whose worth links have changed.
+    pub(super) fn learn(&mut self, now: Time) -> Vec<PageId> {
         for (page, factor) in self.news.let_go(now) {
             self.copies.keep_factor(page, factor);
         }
         self.copies.repool();
+        let mut risen = Vec::new();
+        if self.by_links {
+            self.relink(&mut risen);
+        }
+        risen
+    }
+
+    /// Finds the mean weights by links anew, and hands on all weights that have moved.
+    fn relink(&mut self, risen: &mut Vec<PageId>) {
+        let sample = |len: usize| (0..len).step_by(len.div_ceil(LINKED).max(1));
+        let copies = sample(self.held.len()).map(|at| self.held[at]);
+        let is_waiting = |page: &PageId| {
+            let copy = self.copies.page(*page);
+            copy.last().is_none() && !copy.is_gone()
+        };
+        let pages = sample(self.copies.len()).map(|page| PageId(page as u32));
+        self.links.compare_with(copies, pages.filter(is_waiting));
+        let moved: Vec<PageId> = {
+            let weigh = hands_on(&self.copies, self.links.mean_of_copies());
+            let has_moved = |page: &&PageId| {
+                let weight = weigh(**page, self.links.weight(**page));
+                weight.is_some_and(|weight| self.links.has_moved(**page, weight))
+            };
+            self.held.par_iter().filter(has_moved).copied().collect()
+        };
+        moved.into_iter().for_each(|page| self.links.note(page));
+        self.settle_links(WORK + ROUNDS * self.links.known(), risen);
     }
 
     /// The value of further fetches of a page that has been fetched.
@@ -139,9 +207,10 @@ impl Pages {
 
     /// The value of a page never fetched, and since when it loses clicks; `None` without evidence.
     pub(super) fn first_value(&self, page: PageId, now: Time) -> Option<(Value, Time)> {
-        self.news.value(page).or_else(|| {
+        let level = self.level(page);
+        self.news.value(page, level).or_else(|| {
             let factor = self.copy(page).kept_factor()?;
-            let clicks = factor * self.news.prospect(self.copy(page).host());
+            let clicks = factor * self.news.prospect(self.copy(page).host(), level);
             Some((Value::Once { clicks, decay: 0.0 }, now))
         })
     }
@@ -233,4 +302,9 @@ impl Pages {
     pub(super) fn shown_by(&self, page: PageId) -> Option<u16> {
         self.news.shown_by(page)
     }
+}
+
+/// What a copy with a given weight by links hands on, if `mean` is the mean of those weights.
+fn hands_on(copies: &Copies, mean: f64) -> impl Fn(PageId, f64) -> Option<f64> + Sync {
+    move |page, weight| Some(mean * copies.click_weight(page, weight / mean)?)
 }

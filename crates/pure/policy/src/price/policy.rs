@@ -134,7 +134,7 @@ impl Policy for Price {
                     self.reschedule(hint.page);
                 }
             }
-            Event::Asked(_) => {}
+            Event::Asked(asked) => self.pages.asked(asked),
         }
     }
 

@@ -5,6 +5,11 @@
 //! hour, how many sources show it) multiply the clicks P expected from the source: m = P·e^(θ·x), with
 //! the overdispersion that [`Skew`] has learnt. Features are hashed into a fixed table.
 //!
+//! Two *levels* z multiply m further, by e^(b·z), with b learnt like a weight. The first is ln of the weight
+//! that links give a page ([`super::links`]). Traffic grows as the number of links to the power of 0.8
+//! `[FFMV06]`, so that is where its b starts. The second is ln(1 + overlap/mean overlap) with what users
+//! search for; Q-Hybrid of `[TTKN15]` has b = 1, a query log about other things 0, and ours starts between.
+//!
 //! **Learning.** Every weight of θ is believed to be normal, independent of the others, as in a dynamic
 //! generalised linear model `[WHM85]`. With V the variance of θ·x, a page that had c clicks moves it to
 //! where s = θ·x + V·(c − m(s))/(1 + m(s)/a), the most probable value: the slope of ln likelihood is taken
@@ -24,6 +29,12 @@ const PLACES: usize = 1 << 16;
 const VARIANCE: f32 = 0.1;
 /// Bound of |θ·x|: no feature makes a page worth more than e⁴ ≈ 55 times its siblings.
 const MOST: f64 = 4.0;
+/// Prior means of the exponents b, their variance, and their bound.
+const SLOPES: Levels = [0.8, 0.5];
+const SLOPE_VARIANCE: f64 = 0.25;
+const MOST_SLOPE: f64 = 2.0;
+/// Bound of |z|: a page's level is within e^±10 of the mean.
+const MOST_LEVEL: f64 = 10.0;
 /// Words taken of a URL or a link.
 const WORDS: usize = 16;
 /// Weight of the latest prediction in the mean square of θ·x.
@@ -31,12 +42,18 @@ const FADE: f64 = 1e-3;
 /// Bisections per step: more than a weight has digits.
 const HALVINGS: usize = 30;
 
+/// What is known of a page in numbers: its levels by links and by queries.
+pub(super) type Levels = [f64; 2];
+
 /// Learns which pages are clicked more than their siblings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Predictor {
     /// Means and variances of θ.
     weights: Vec<f32>,
     variances: Vec<f32>,
+    /// Means and variances of b.
+    slopes: Levels,
+    slope_variances: Levels,
     skew: Skew,
     /// Moving averages of θ·x and its square over the pages predicted.
     mean: f64,
@@ -48,6 +65,8 @@ impl Default for Predictor {
         Predictor {
             weights: vec![0.0; PLACES],
             variances: vec![VARIANCE; PLACES],
+            slopes: SLOPES,
+            slope_variances: [SLOPE_VARIANCE; 2],
             skew: Skew::default(),
             mean: 0.0,
             square: 0.0,
@@ -64,6 +83,11 @@ impl Predictor {
     /// e^(θ·x): the factor on a page's expected clicks.
     pub(super) fn factor(&self, features: &[u32]) -> f64 {
         self.score(features).clamp(-MOST, MOST).exp()
+    }
+
+    /// e^(b·z): the factor of the levels.
+    pub(super) fn level_factor(&self, levels: Levels) -> f64 {
+        dot(self.slopes, levels.map(bounded)).exp()
     }
 
     /// a: the shape of the distribution of clicks among pages with equal expected clicks.
@@ -83,26 +107,49 @@ impl Predictor {
         (self.square - self.mean * self.mean).max(0.0).sqrt()
     }
 
-    /// A page that was expected to have `base` clicks without its features had `clicks`.
-    pub(super) fn learn(&mut self, features: &[u32], base: f64, clicks: f64) {
+    /// A page that was expected to have `base` clicks without levels and features had `clicks`.
+    pub(super) fn learn(&mut self, features: &[u32], levels: Levels, base: f64, clicks: f64) {
         if !(base > 0.0 && base.is_finite() && clicks >= 0.0 && clicks.is_finite()) {
             return;
         }
+        let levels = levels.map(bounded);
         let (score, shape) = (self.score(features), self.shape());
-        self.skew.learn(base * self.factor(features), clicks);
-        let variance: f64 = features.iter().map(|&at| f64::from(self.variances[at as usize])).sum();
-        let step = step(|by| slope(base * (score + by).exp(), shape, clicks), variance);
-        let step = (score + step).clamp(-MOST, MOST) - score;
-        // Fisher information of the page about θ·x.
-        let mean = base * (score + step).exp();
+        self.skew.learn(base * self.factor(features) * self.level_factor(levels), clicks);
+        let of_features: f64 =
+            features.iter().map(|&at| f64::from(self.variances[at as usize])).sum();
+        let variance = of_features + dot(levels.map(|z| z * z), self.slope_variances);
+        if variance <= 0.0 {
+            return;
+        }
+        let start = score + dot(self.slopes, levels);
+        let step = step(|by| slope(base * (start + by).exp(), shape, clicks), variance);
+        let by_features = (score + step * of_features / variance).clamp(-MOST, MOST) - score;
+        for ((slope, own), level) in self.slopes.iter_mut().zip(self.slope_variances).zip(levels) {
+            *slope = (*slope + step * level * own / variance).clamp(0.0, MOST_SLOPE);
+        }
+        // Fisher information of the page about θ·x + b·z.
+        let mean = base * (score + by_features + dot(self.slopes, levels)).exp();
         let told = mean / (1.0 + mean / shape);
+        let kept = |own: f64| 1.0 - own * told / (1.0 + variance * told);
         for &at in features {
             let (weight, own) = (&mut self.weights[at as usize], &mut self.variances[at as usize]);
-            let part = f64::from(*own) / variance;
-            *weight += (part * step) as f32;
-            *own *= (1.0 - part * variance * told / (1.0 + variance * told)) as f32;
+            let was = f64::from(*own);
+            *weight += (was / of_features * by_features) as f32;
+            *own *= kept(was) as f32;
+        }
+        for (variance, z) in self.slope_variances.iter_mut().zip(levels) {
+            *variance *= kept(z * z * *variance);
         }
     }
+}
+
+fn dot(a: Levels, b: Levels) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// A level that can be multiplied.
+fn bounded(level: f64) -> f64 {
+    if level.is_nan() { 0.0 } else { level.clamp(-MOST_LEVEL, MOST_LEVEL) }
 }
 
 /// Slope of the log-likelihood of clicks in ln of their mean.
@@ -187,7 +234,7 @@ mod tests {
                     clicks += 1.0;
                     at += draws.exponential(mean);
                 }
-                predictor.learn(features, 1.0, clicks);
+                predictor.learn(features, [0.0; 2], 1.0, clicks);
                 predictor.saw(features);
             }
         }
@@ -214,7 +261,7 @@ mod tests {
             let mut predictor = Predictor::default();
             for page in 0..100 {
                 let clicks = if draws.uniform() < 0.02 { 10.0 } else { 0.0 };
-                predictor.learn(&features(page), 0.2, clicks);
+                predictor.learn(&features(page), [0.0; 2], 0.2, clicks);
             }
             factors.add(predictor.factor(&features(5)));
         }
@@ -228,7 +275,7 @@ mod tests {
         let features = of_url(3, "http://a.test/news/some-title");
         for clicks in [1e12, 0.0, 1e300, 1e-300] {
             for base in [1e-300, 1e300, 1.0] {
-                predictor.learn(&features, base, clicks);
+                predictor.learn(&features, [0.0; 2], base, clicks);
                 let score = predictor.score(&features);
                 assert!(score.abs() <= MOST + 1e-4, "{score}");
             }
@@ -240,9 +287,9 @@ mod tests {
     fn what_was_wrong_is_unlearnt() {
         let mut predictor = Predictor::default();
         let features = of_url(3, "http://a.test/news/a-title-of-several-words");
-        (0..200).for_each(|_| predictor.learn(&features, 0.1, 100.0));
+        (0..200).for_each(|_| predictor.learn(&features, [0.0; 2], 0.1, 100.0));
         let high = predictor.factor(&features);
-        (0..200).for_each(|_| predictor.learn(&features, 0.1, 0.0));
+        (0..200).for_each(|_| predictor.learn(&features, [0.0; 2], 0.1, 0.0));
         assert!(predictor.factor(&features) < 0.5 * high, "{}", predictor.factor(&features));
     }
 
@@ -260,8 +307,8 @@ mod tests {
         let features = of_url(3, "http://a.test/news/2024/01/some-title-12345");
         assert!((predictor.factor(&features) - 1.0).abs() < 1e-12 && predictor.spread() <= 0.0);
         for bad in [f64::NAN, f64::INFINITY, -1.0] {
-            predictor.learn(&features, bad, 1.0);
-            predictor.learn(&features, 1.0, bad);
+            predictor.learn(&features, [0.0; 2], bad, 1.0);
+            predictor.learn(&features, [0.0; 2], 1.0, bad);
         }
         assert!((predictor.factor(&features) - 1.0).abs() < 1e-12);
     }

@@ -1,14 +1,12 @@
 //! Prospects, the frontier: pages that are not on a source, or were on it before its first visit. Their
-//! expected clicks are those of earlier prospects of the host, shrunk towards the average of all hosts.
-//! Readers follow links, so a page is clicked more if the pages that link to it are. What those hand on,
-//! each its clicks divided by its links, is the first step of the walk of `[TTKN15]`, and a feature of
-//! the predictor.
+//! expected clicks are those of earlier prospects of the host, shrunk towards the average of all hosts,
+//! times factors by the page's features and its levels ([`super::predict`]).
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, Span};
 
 use super::clicks::UNIT;
-use super::predict::Predictor;
+use super::predict::{Levels, Predictor};
 use tidewatch_science::estimate::Evidence;
 
 /// The time over which a prospect's clicks count once it is fetched. Unlike news, it does not lose value
@@ -29,6 +27,15 @@ pub(super) struct Prospects {
     all: Evidence,
     /// Prior clicks of a prospect.
     assumed: f64,
+}
+
+/// What was known of a prospect when it was fetched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Described<'a> {
+    pub(super) features: &'a [u32],
+    pub(super) levels: Levels,
+    /// The factor of the features.
+    pub(super) factor: f64,
 }
 
 impl Default for Prospects {
@@ -55,20 +62,18 @@ impl Prospects {
         self.assumed = unit.min(UNIT) * LIFE.seconds();
     }
 
-    /// The factor on a prospect's expected clicks relative to others of its host.
+    /// The factor of its features on a prospect's expected clicks.
     pub(super) fn factor(&self, features: &[u32]) -> f64 {
         self.predictor.factor(features)
     }
 
-    /// A prospect with these features and this factor had `clicks` in `seen` seconds after its fetch.
-    pub(super) fn learn(
-        &mut self,
-        host: HostId,
-        features: &[u32],
-        factor: f64,
-        seen: f64,
-        clicks: f64,
-    ) {
+    /// The factor of its levels on a prospect's expected clicks.
+    pub(super) fn level_factor(&self, levels: Levels) -> f64 {
+        self.predictor.level_factor(levels)
+    }
+
+    /// A prospect had `clicks` in `seen` seconds after its fetch.
+    pub(super) fn learn(&mut self, host: HostId, page: Described<'_>, seen: f64, clicks: f64) {
         if !clicks.is_finite() {
             return;
         }
@@ -77,6 +82,8 @@ impl Prospects {
         // Of a page that is clicked more than others of its host a part tells as much as more time.
         let part = seen / LIFE.seconds();
         let base = part * self.mean(host);
+        let Described { features, levels, factor } = page;
+        let factor = factor * self.level_factor(levels);
         // Pages of a host differ far more than chance makes them: the variance of a page's clicks
         // is m(1 + m/a), not m, so that each counts for that much less.
         let counts = (1.0 + base * factor / self.predictor.shape()).recip();
@@ -84,7 +91,7 @@ impl Prospects {
             evidence.changes += counts * clicks;
             evidence.time += counts * part * factor;
         }
-        self.predictor.learn(features, base, clicks);
+        self.predictor.learn(features, levels, base, clicks);
     }
 }
 
@@ -112,10 +119,11 @@ mod tests {
     fn few_clicked_pages_of_many_are_worth_exploring() {
         let mut prospects = Prospects::default();
         let before = prospects.mean(HOST);
-        for page in 1..=200 {
-            let clicks = if page % 50 == 0 { 15.0 } else { 0.0 };
-            prospects.learn(HOST, &[page], 1.0, Span::DAY.seconds(), clicks);
-            if page == 40 {
+        for number in 1..=200 {
+            let clicks = if number % 50 == 0 { 15.0 } else { 0.0 };
+            let page = Described { features: &[number], levels: [0.0; 2], factor: 1.0 };
+            prospects.learn(HOST, page, Span::DAY.seconds(), clicks);
+            if number == 40 {
                 assert!(prospects.mean(HOST) > 0.5 * before, "{}", prospects.mean(HOST));
             }
         }

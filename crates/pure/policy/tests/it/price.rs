@@ -2,13 +2,14 @@
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{
-    Content, Discovery, Event, FetchKind, HostId, LinkSeen, Observation, Outcome, PageId, PageKey,
-    Rate, Reason, Signal, Time,
+    Content, Discovery, Event, FetchKind, HostId, Interest, InterestKind, LinkSeen, Observation,
+    Outcome, PageId, PageKey, Rate, Reason, Signal, Time,
 };
 use tidewatch_policy::echo::{Charge, Terms, solve};
 use tidewatch_policy::explanation::{Belief, Changes, Due, Explanation, Merit};
+use tidewatch_policy::price::news::Parts;
 use tidewatch_policy::price::{Price, Settings, Source, Staling, Value};
-use tidewatch_policy::{AlwaysOpen, Choice, DemandCurve, Policy};
+use tidewatch_policy::{AlwaysOpen, Choice, DemandCurve, Gate, Policy};
 use tidewatch_science::allocate::{Objective, Pages, allocate};
 use tidewatch_science::law::Poisson;
 
@@ -458,4 +459,67 @@ fn found(price: &mut Price, number: u32, at: Time, via: Option<PageId>, is_sourc
         is_held: false,
         weight: 1.0,
     }));
+}
+
+/// Two copies, one of which is clicked a hundred times; each links to one page never fetched. Returns what
+/// the price thinks of the two pages.
+fn prospects_of_a_clicked_and_another_copy(parts: Parts, clicks: f64) -> [f64; 2] {
+    let mut price = Price::new(Settings { parts, ..Settings::DEFAULT }, 1);
+    price.learn(&Event::Budget(Rate::per_second(0.01).unwrap()));
+    let url = |page: u32| format!("http://h.test/{page}");
+    let discover = |price: &mut Price, page: u32, via: Option<PageId>| {
+        price.learn(&Event::Discovered(Discovery {
+            page: PageId(page),
+            host: HostId(0),
+            key: PageKey::of(&url(page)),
+            url: "http://h.test/page",
+            at: Time::ZERO,
+            via,
+            is_source: false,
+            is_held: via.is_none(),
+            weight: 1.0,
+        }));
+    };
+    (0..2).for_each(|page| discover(&mut price, page, None));
+    for page in 0..2 {
+        discover(&mut price, 2 + page, Some(PageId(page)));
+        let links = [LinkSeen { page: PageId(2 + page), is_new: true }];
+        let outcome = Outcome::Fetched(Content { links: &links, ..Content::default() });
+        let (at, kind) = (Time::ZERO, FetchKind::Refresh);
+        let seen = Observation { page: PageId(page), at, kind, previous: None, outcome };
+        price.learn(&Event::Held(seen));
+    }
+    let day = |days: f64| Time::from_seconds(days * DAY).unwrap();
+    price.choose(day(2.0), &Shut);
+    let kind = InterestKind::Click;
+    let row = Interest { page: PageId(0), at: day(1.0), count: clicks, kind };
+    price.learn(&Event::Log(&[row]));
+    price.choose(day(2.1), &Shut);
+    [2, 3].map(|page| match price.why(PageId(page), day(2.1)).map(|why| why.merit) {
+        Some(Merit::Clicks { worth, .. }) => worth,
+        other => panic!("{other:?}"),
+    })
+}
+
+/// Every host is closed.
+struct Shut;
+
+impl Gate for Shut {
+    fn opens_at(&self, _: HostId) -> Time {
+        Time::NEVER
+    }
+}
+
+/// Clicks that come long after a page was fetched reach the pages that it links to.
+#[test]
+fn what_clicked_pages_link_to_is_worth_more() {
+    let [liked, other] = prospects_of_a_clicked_and_another_copy(Parts::DEFAULT, 100.0);
+    assert!(liked > 10.0 * other, "{liked} {other}");
+    let without = Parts { links: false, ..Parts::DEFAULT };
+    for [liked, other] in [
+        prospects_of_a_clicked_and_another_copy(without, 100.0),
+        prospects_of_a_clicked_and_another_copy(Parts::DEFAULT, 0.0),
+    ] {
+        assert!((liked / other - 1.0).abs() < 1e-6, "{liked} {other}");
+    }
 }

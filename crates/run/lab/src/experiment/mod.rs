@@ -197,6 +197,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: frontier::impact::run,
     },
     Experiment {
+        name: "impact-real",
+        about: "the same on a real site with real views (--data: folder mdn_site with popularities.json)",
+        run: frontier::impact::run_real,
+    },
+    Experiment {
         name: "coverage",
         about: "weighted coverage over time for every frontier order",
         run: frontier::coverage::run,

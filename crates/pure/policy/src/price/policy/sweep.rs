@@ -13,7 +13,7 @@ impl Price {
     /// Solves the market, and brings the queues up to date.
     pub(super) fn solve(&mut self, now: Time) {
         self.market.begin(now, self.settings.solve_every, self.pages.held().len());
-        self.pages.learn(now);
+        let risen = self.pages.learn(now);
         let stock = self.stock(|_| true, |page| self.pages.first_worth(page, now));
         let wanted = Wanted { sources: self.pages.source_values(now), stock };
         self.market.solve(now, &wanted, || self.pages.copy_values(now));
@@ -24,6 +24,7 @@ impl Price {
                 self.reschedule(self.pages.sources()[at]);
             }
             self.promote();
+            risen.into_iter().for_each(|page| self.offer(page));
         }
     }
 

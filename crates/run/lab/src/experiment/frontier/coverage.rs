@@ -17,7 +17,7 @@ use crate::words::{Question, Words};
 use crate::{LabError, World, policies};
 
 /// Every frontier order. The oracle comes last.
-const ORDERS: [&str; 19] = [
+const ORDERS: [&str; 20] = [
     "frontier-random",
     "frontier-bfs",
     "indegree",
@@ -36,10 +36,11 @@ const ORDERS: [&str; 19] = [
     "fish-search",
     "shark-search",
     "classifier",
+    "price",
     "omniscient",
 ];
 /// Lines of the plot; the table has all orders.
-const DRAWN: [&str; 10] = [
+const DRAWN: [&str; 11] = [
     "frontier-random",
     "frontier-bfs",
     "indegree",
@@ -49,6 +50,7 @@ const DRAWN: [&str; 10] = [
     "site-size",
     "rw-eg",
     "ml",
+    "price",
     "omniscient",
 ];
 /// Fetches of the whole run, as a share of the pages.
@@ -61,6 +63,7 @@ const MOMENTS: [f64; 4] = [0.1, 0.25, 0.5, 1.0];
 const POINTS: usize = 60;
 
 /// Result of one order on one web.
+#[derive(Clone)]
 pub(super) struct Run {
     /// Weight covered by each of [`POINTS`] times, as a share of all.
     pub(super) curve: Vec<f64>,
@@ -113,8 +116,9 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         .fact("repetitions", setup.repeat.to_string())
         .section("Weighted coverage", |section| {
             section.table(table(&curves)).chart(chart(&curves)).note(
-                "All orders spend 10% of fetches on source visits, except spawning-rate (30%) and \
-                 opic-refresh, which decides by cash.",
+                "All orders spend 10% of fetches on source visits, except spawning-rate (30%), \
+                 opic-refresh, which decides by cash, and price, which decides by what a visit brings \
+                 and aims at clicks, not at weight.",
             );
         });
     (setup.say)("expected clicks");
@@ -158,7 +162,7 @@ pub(super) fn one(world: &World, name: &str, seed: u64, share: f64) -> Result<Ru
     let settings = Settings { reveal: contestant.is_oracle(), ..from_nothing(world, share) };
     let mut policy = contestant.make(world, seed);
     let early = Time::ZERO + Span::from_micros(world.trace().duration.as_micros() / 10);
-    let mut witness = Witness::new(policy.as_mut(), early);
+    let mut witness = Witness::new(policy.as_mut(), early, contestant.is_oracle());
     let began = std::time::Instant::now();
     let measures = engine::run(world, &mut witness, &settings)?;
     let wall_s = began.elapsed().as_secs_f64();

@@ -1,28 +1,38 @@
 //! Search impact of the first 1 to 10% of the frontier by method `[TTKN15, figs. 3–8]`.
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use rayon::prelude::*;
+use tidewatch_core::Time;
 use tidewatch_graph::walk::ALPHA;
 use tidewatch_math::sum::{Estimate, Moments};
 use tidewatch_policy::frontier::calibrate::{Isotonic, LogLinear};
 use tidewatch_policy::frontier::tune::share_of_ideal;
 use tidewatch_report::{Axis, Cell, Chart, Column, Point, Report, Section, Series, Table};
+use tidewatch_trace::{Count, Trace};
 
-use super::methods::{self, BASELINES, CONTENDERS, METHODS, ML, OMEGAS, RANDOM, RW, RW_EG};
+use super::methods::{
+    self, BASELINES, CONTENDERS, METHODS, ML, OMEGAS, PRICE, PRICE_TRAINED, RANDOM, RW, RW_EG,
+    SINGLE,
+};
 use super::setting::{Kind, Setting};
 use super::told::{self, Halves};
 use crate::LabError;
 use crate::experiment::{Setup, against, cell, signed};
 use crate::generate::graph;
+use crate::import::{ImportArgs, ImportError, Importer};
 
 /// Shares of the frontier that are chosen.
 const SHARES: [f64; 4] = [0.01, 0.02, 0.05, 0.1];
+/// Price is to reach the best single order, less this.
+const NEARLY: f64 = 0.03;
 /// Groups of test pages by expected clicks, to check the calibration.
 const GROUPS: usize = 5;
 
-/// One of the paper's two corpora.
+/// A corpus; two of them are the paper's.
 struct Corpus {
     name: &'static str,
-    config: fn() -> graph::Config,
     /// β and the shares on which ω is tuned, as in the paper.
     beta: f64,
     tuned_at: [f64; 2],
@@ -31,30 +41,44 @@ struct Corpus {
     published: &'static str,
 }
 
-const CORPORA: [Corpus; 2] = [
-    Corpus {
-        name: "encyclopedia",
-        config: graph::Config::wikipedia,
-        beta: 1.0,
-        tuned_at: [0.05, 0.1],
-        judged_at: 3,
-        published: "Published: Random reaches about 20% of the ideal, Q-Overlap and Q-Hybrid lead \
+/// The paper's corpora and their generators.
+const CORPORA: [(Corpus, fn() -> graph::Config); 2] =
+    [(ENCYCLOPEDIA, graph::Config::wikipedia), (SKEWED, graph::Config::web_crawl)];
+
+const ENCYCLOPEDIA: Corpus = Corpus {
+    name: "encyclopedia",
+    beta: 1.0,
+    tuned_at: [0.05, 0.1],
+    judged_at: 3,
+    published: "Published: Random reaches about 20% of the ideal, Q-Overlap and Q-Hybrid lead \
                     below 5% of the frontier, RW-EG leads above 6% with 60–70%; best ω 0.1 for \
                     clicks and 0.2 for views; ML beats both walks.",
-    },
-    Corpus {
-        name: "skewed web",
-        config: graph::Config::web_crawl,
-        beta: 0.0,
-        tuned_at: [0.01, 0.02],
-        judged_at: 1,
-        published: "Published (up to 2% of the frontier): Random finds nearly nothing, Q-* lead \
+};
+
+const SKEWED: Corpus = Corpus {
+    name: "skewed web",
+    beta: 0.0,
+    tuned_at: [0.01, 0.02],
+    judged_at: 1,
+    published: "Published (up to 2% of the frontier): Random finds nearly nothing, Q-* lead \
                     only in the first 0.2%, RW-EG reaches 60–70% and leads the best baseline by \
                     5–10%; best ω 0.9 for clicks and 0.8 for views; ML does not beat the walks.",
-    },
-];
+};
+
+const SITE: Corpus = Corpus {
+    name: "documentation site",
+    beta: 0.0,
+    tuned_at: [0.05, 0.1],
+    judged_at: 3,
+    published: "A site's links, and the views of its pages as its owner published them. A random half \
+                of the pages is fetched and its views are known; the frontier is the pages of the other \
+                half that it links to.",
+};
+/// Views of the most viewed page: the data has shares of it.
+const MOST_VIEWS: f64 = 1e4;
 
 /// Results of one seed for one kind of impact.
+#[derive(Clone)]
 struct Run {
     /// Share of the ideal by method and share of the frontier.
     shares: Vec<[f64; SHARES.len()]>,
@@ -90,13 +114,13 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
              to, in random order; informed takes the pages that will have any impact, in random order.",
         )
         .fact("repetitions", setup.repeat.to_string());
-    for corpus in &CORPORA {
+    for (corpus, config) in &CORPORA {
         let seeds: Vec<u64> = setup.seeds().collect();
         let runs: Vec<[Run; 2]> = seeds
             .par_iter()
             .map(|&seed| {
                 (setup.say)(&format!("{} of seed {seed}", corpus.name));
-                one_web(setup, corpus, seed)
+                one_web(setup, corpus, *config, seed)
             })
             .collect::<Result<_, _>>()?;
         report = report.section(capital(corpus.name), |section| show(section, corpus, &runs));
@@ -110,8 +134,65 @@ fn capital(name: &str) -> String {
     first + letters.as_str()
 }
 
-fn one_web(setup: &Setup<'_>, corpus: &Corpus, seed: u64) -> Result<[Run; 2], LabError> {
-    let config = graph::Config { scale: setup.scale, ..(corpus.config)() };
+/// The same on a real site with the views of its pages.
+pub(in crate::experiment) fn run_real(setup: &Setup<'_>) -> Result<Report, LabError> {
+    let folder = setup.data.ok_or(LabError::NeedsData {
+        experiment: "impact-real",
+        folder: "mdn_site, with popularities.json of the same site (page paths and shares of views)",
+    })?;
+    let args = ImportArgs { path: folder.to_owned(), ..ImportArgs::default() };
+    let mut trace = Importer::named("mdn-site")?.run(&args)?.trace;
+    let viewed = add_views(&mut trace, &folder.join("popularities.json"))?;
+    let seeds: Vec<u64> = setup.seeds().collect();
+    let runs: Vec<[Run; 2]> = seeds
+        .par_iter()
+        .map(|&seed| {
+            (setup.say)(&format!("split {seed}"));
+            let run = one_kind(&Setting::halves(&trace, seed), &SITE, Kind::Views, seed)?;
+            Ok::<_, LabError>([run.clone(), run])
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Report::new("Search impact on a real site with real views")
+        .lead(SITE.published)
+        .fact("pages", trace.pages.len().to_string())
+        .fact("links", trace.links.len().to_string())
+        .fact("pages with views", viewed.to_string())
+        .fact("repetitions", setup.repeat.to_string())
+        .section("Documentation site", |section| {
+            section.table(shares_table(&SITE, &runs, 1, Kind::Views));
+            section.paragraph(price_verdict(&runs, 1)).table(quality_table(&SITE, &runs));
+        }))
+}
+
+/// Sets the views of every page from a JSON object of paths and shares. Returns how many pages have some.
+fn add_views(trace: &mut Trace, path: &Path) -> Result<usize, LabError> {
+    let text = std::fs::read(path).map_err(|error| ImportError::io("read", path)(error))?;
+    let shares: HashMap<String, f64> = serde_json::from_slice(&text)
+        .map_err(|error| ImportError::io("read", path)(std::io::Error::other(error)))?;
+    let shares: HashMap<String, f64> =
+        shares.into_iter().map(|(path, share)| (path.to_lowercase(), share)).collect();
+    let mut rows = Vec::new();
+    for (number, page) in (0..).zip(&mut trace.pages) {
+        page.born = Time::ZERO;
+        let path = page.url.splitn(4, '/').nth(3).unwrap_or_default().to_lowercase();
+        let share = shares.get(&format!("/{path}")).copied().unwrap_or(0.0);
+        if share > 0.0 && share.is_finite() {
+            rows.push(Count { page: number, at: Time::ZERO, count: MOST_VIEWS * share });
+        }
+    }
+    let viewed = rows.len();
+    trace.clicks = Some(rows.clone());
+    trace.views = Some(rows);
+    Ok(viewed)
+}
+
+fn one_web(
+    setup: &Setup<'_>,
+    corpus: &Corpus,
+    config: fn() -> graph::Config,
+    seed: u64,
+) -> Result<[Run; 2], LabError> {
+    let config = graph::Config { scale: setup.scale, ..config() };
     let setting = Setting::generate(&config, seed)?;
     let [clicks, views] = Kind::BOTH.map(|kind| one_kind(&setting, corpus, kind, seed));
     Ok([clicks?, views?])
@@ -192,6 +273,7 @@ fn show(section: &mut Section, corpus: &Corpus, runs: &[[Run; 2]]) {
         section.table(shares_table(corpus, runs, i, *kind));
     }
     section.paragraph(verdict(corpus, runs)).paragraph(findings(corpus, runs));
+    section.paragraph(format!("{} {}", price_verdict(runs, 0), price_verdict(runs, 1)));
     section.table(told::table(|pick| of(runs, |run| pick(&run[0].told))));
     section.paragraph(told_by_links(runs));
     section.chart(shares_chart(runs)).table(quality_table(corpus, runs));
@@ -247,6 +329,28 @@ fn verdict(corpus: &Corpus, runs: &[[Run; 2]]) -> String {
         )
     };
     format!("At {:.0}% of the frontier, {}; {}.", SHARES[at] * 100.0, one(0), one(1))
+}
+
+/// Price against the best single order at each share: before it has seen a page of the frontier, and after.
+fn price_verdict(runs: &[[Run; 2]], i: usize) -> String {
+    let at_share = |s: usize| {
+        let mean = |m: usize| of(runs, |run| 100.0 * run[i].shares[m][s]).mean;
+        let best = SINGLE.max_by(|&a, &b| mean(a).total_cmp(&mean(b))).unwrap_or(0);
+        let leads = [PRICE, PRICE_TRAINED].map(|m| {
+            let lead = of(runs, |run| 100.0 * (run[i].shares[m][s] - run[i].shares[best][s]));
+            let is_within = lead.mean >= -100.0 * NEARLY;
+            let within = if is_within { "within" } else { "not within" };
+            format!("{} ({within} {:.0})", signed(&lead, 1), 100.0 * NEARLY)
+        });
+        let [before, after] = leads;
+        format!("{:.0}%: {before}, trained {after}, against {}", 100.0 * SHARES[s], METHODS[best])
+    };
+    let all: Vec<String> = (0..SHARES.len()).map(at_share).collect();
+    let kind = Kind::BOTH[i].name();
+    format!(
+        "Price against the best single order, in points of {kind} impact, at {}.",
+        all.join("; ")
+    )
 }
 
 /// The other published claims, for clicks.
@@ -374,8 +478,8 @@ mod tests {
     #[test]
     fn a_tiny_run_is_sound() {
         let setup = Setup::small(1, 2, 0.08);
-        for corpus in &CORPORA {
-            let [clicks, views] = one_web(&setup, corpus, 1).unwrap();
+        for (corpus, config) in &CORPORA {
+            let [clicks, views] = one_web(&setup, corpus, *config, 1).unwrap();
             for run in [&clicks, &views] {
                 assert!(run.shares.iter().flatten().all(|s| (0.0..=1.0).contains(s)));
                 assert!(run.residual < 1e-10);
@@ -403,10 +507,19 @@ mod tests {
     }
 
     #[test]
+    fn price_is_judged_by_the_best_single_order() {
+        // RW-EG is ahead of price by 20 points, or by 2.
+        let text = price_verdict(&runs(0.7, 0.0), 0);
+        assert!(text.contains("(not within 3), against rw-eg"), "{text}");
+        let text = price_verdict(&runs(0.52, 0.0), 1);
+        assert!(text.contains("(within 3), against rw-eg") && text.contains("view"), "{text}");
+    }
+
+    #[test]
     fn findings_follow_the_figures() {
         let text = |rw_eg, noise| {
             let runs = runs(rw_eg, noise);
-            let of_corpus = |f: fn(&Corpus, &[[Run; 2]]) -> String| f(&CORPORA[0], &runs);
+            let of_corpus = |f: fn(&Corpus, &[[Run; 2]]) -> String| f(&ENCYCLOPEDIA, &runs);
             [of_corpus(verdict), of_corpus(findings), told_by_links(&runs)].join("\n")
         };
         let better = text(0.7, 0.01);

@@ -5,11 +5,13 @@ use tidewatch_graph::walk::{ALPHA, ImpactWalk, Stop, opic, pagerank};
 use tidewatch_math::rng::Draws;
 use tidewatch_policy::frontier::learn::{Examples, OnLine, Tree, TreeSettings};
 use tidewatch_policy::frontier::tune::best_setting;
+use tidewatch_policy::price::{Price, Settings};
 
 use super::setting::{Kind, Setting};
+use super::worth;
 
 /// Names in the order of the tables.
-pub(super) const METHODS: [&str; 12] = [
+pub(super) const METHODS: [&str; 14] = [
     "random",
     "indegree",
     "pagerank",
@@ -20,17 +22,23 @@ pub(super) const METHODS: [&str; 12] = [
     "rw-eg",
     "ml",
     "ml-online",
+    "price",
+    "price trained",
     "linked",
     "informed",
 ];
 /// Those before the walks: what the paper compares with.
 pub(super) const BASELINES: std::ops::Range<usize> = 0..6;
 /// All but the last two rows, which are references.
-pub(super) const CONTENDERS: std::ops::Range<usize> = 0..10;
+pub(super) const CONTENDERS: std::ops::Range<usize> = 0..12;
+/// Orders by one score, without learning.
+pub(super) const SINGLE: std::ops::Range<usize> = 0..8;
 pub(super) const RANDOM: usize = 0;
 pub(super) const RW: usize = 6;
 pub(super) const RW_EG: usize = 7;
 pub(super) const ML: usize = 8;
+pub(super) const PRICE: usize = 10;
+pub(super) const PRICE_TRAINED: usize = 11;
 
 /// Candidate values of ω, the share of real links.
 pub(super) const OMEGAS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
@@ -99,7 +107,11 @@ pub(super) fn score(
     let (tree, on_line) = learned(setting, kind, &scores[1..]);
     let linked = in_lots(n as u32, seed, |node| setting.is_pointed_at(node, &impact));
     let informed = in_lots(n as u32, seed, |node| setting.impact(kind)[node as usize] > 0.0);
-    scores.extend([tree, on_line, linked, informed]);
+    let [price, trained] = [false, true].map(|is_trained| {
+        let mut policy = Price::new(Settings::DEFAULT, seed);
+        worth::worths(&mut policy, setting, kind, is_trained)
+    });
+    scores.extend([tree, on_line, price, trained, linked, informed]);
     Ok(Scored {
         scores,
         pagerank,

@@ -8,3 +8,4 @@ pub(super) mod real;
 mod setting;
 mod told;
 mod witness;
+mod worth;

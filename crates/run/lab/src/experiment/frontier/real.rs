@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use tidewatch_core::Span;
 use tidewatch_graph::walk::{ALPHA, ImpactWalk, Stop, pagerank, pagerank_steps};
 use tidewatch_graph::{Csr, Graph, bv};
-use tidewatch_math::stats;
+use tidewatch_math::{Draws, stats};
 use tidewatch_policy::Policy;
 use tidewatch_policy::frontier::{
     Breadth, Classifier, FishSearch, QueryOrder, Ranked, SharkSearch, Shuffled, Topic, words,
@@ -17,6 +17,7 @@ use tidewatch_report::{Axis, Cell, Chart, Column, Report, Section, Series, Table
 use tidewatch_trace::Trace;
 
 use super::coverage::{self, Run};
+use super::witness::Spent;
 use crate::engine;
 use crate::experiment::Setup;
 use crate::import::{ImportArgs, ImportError, Importer};
@@ -26,21 +27,27 @@ use crate::{LabError, World};
 const CNR: &str = "cnr-2000";
 const HOLLINS: &str = "hollins_links.txt.gz";
 /// Orders that need links only: the graph has neither clicks nor words.
-const BY_LINKS: [&str; 9] = [
+const BY_LINKS: [&str; 12] = [
     "frontier-random",
     "frontier-bfs",
     "indegree",
+    "indegree-foreign",
     "pagerank",
+    "pagerank-uniform",
     "opic",
     "rank-mass",
     "site-size",
     "spawning-rate",
+    "price",
     "omniscient",
 ];
 /// Pages fetched in the coverage run, as a share of all.
 const FETCHES: f64 = 0.3;
 /// One fetch per host in this time. Hosts are synthetic: five hundred neighbouring pages each.
 const HOST_GAP: Span = Span::from_micros(2 * Span::MINUTE.as_micros());
+/// Random seeds and pages fetched, as a share of all, in the crawls from few seeds.
+const FEW_SEEDS: usize = 20;
+const FEW_FETCHES: f64 = 0.02;
 /// Steps timed per round, and rounds; the fastest counts.
 const STEPS: u32 = 20;
 const ROUNDS: u32 = 5;
@@ -71,7 +78,7 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
         walks(section, &graph, &trace);
     });
     drop(graph);
-    let covered = cover(setup, trace)?;
+    let (covered, few) = cover(setup, trace)?;
     report = report.section("Coverage of cnr-2000 weighted by PageRank", |section| {
         let curves: Vec<(&str, Vec<&Run>)> =
             BY_LINKS.iter().zip(&covered).map(|(&name, run)| (name, vec![run])).collect();
@@ -79,6 +86,9 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
             .table(coverage_table(&covered))
             .paragraph(explain(&covered))
             .chart(coverage::chart(&curves));
+    });
+    report = report.section("Crawls of cnr-2000 from few random seeds", |section| {
+        section.table(few_table(&few)).paragraph(explain_few(&few));
     });
     (setup.say)("scoped crawls of hollins");
     let scoped = scoped(setup, import(&folder.join(HOLLINS))?)?;
@@ -173,11 +183,21 @@ fn explain(runs: &[Run]) -> String {
     let named = BY_LINKS.iter().zip(runs).filter(|(_, run)| is_behind(run));
     let behind: Vec<&str> = named.map(|(name, _)| *name).collect();
     let behind = if behind.is_empty() { "none".to_owned() } else { behind.join(", ") };
+    let area = |wanted: &str| {
+        let found = BY_LINKS.iter().zip(&areas).find(|(name, _)| **name == wanted);
+        found.map_or(f64::NAN, |(_, area)| 100.0 * area)
+    };
+    let [all, foreign, chance] = ["indegree", "indegree-foreign", "frontier-random"].map(area);
+    let place = |area: f64| if area < chance { "below" } else { "not below" };
     format!(
         "The rank correlation over orders of pages known at 10% with area is {:.2}. Orders that by \
-         then know fewer pages on fewer hosts than frontier-random: {behind}. The web stands still, \
-         so fetching a page again shows nothing new; all hosts have the same size.",
-        stats::spearman(&known, &areas)
+         then know fewer pages on fewer hosts than frontier-random: {behind}. In-degree by all known \
+         links covers {all:.1}%, {} frontier-random; by links from other hosts {foreign:.1}%, {}. The \
+         web stands still, so fetching a page again shows nothing new; all hosts have the same size, so \
+         the number of pages that wait on one tells how much of it was seen, not how large it is.",
+        stats::spearman(&known, &areas),
+        place(all),
+        place(foreign),
     )
 }
 
@@ -199,15 +219,107 @@ fn step_time(work: impl Fn(u32) + Sync) -> f64 {
     alone.map_or(f64::NAN, |pool| pool.install(measure))
 }
 
-fn cover(setup: &Setup<'_>, mut trace: Trace) -> Result<Vec<Run>, LabError> {
+/// A crawl from few seeds: what is covered after half and all of the fetches, as a share of the best that
+/// as many fetches can cover.
+struct Few {
+    name: &'static str,
+    covered: [f64; 2],
+    spent: Spent,
+}
+
+fn cover(setup: &Setup<'_>, mut trace: Trace) -> Result<(Vec<Run>, Vec<Few>), LabError> {
     coverage::weigh_by_pagerank(&mut trace)?;
+    let few = from_few_seeds(setup, trace.clone())?;
     coverage::be_polite(&mut trace, HOST_GAP);
     let world = World::new(trace)?;
     let runs = BY_LINKS.par_iter().map(|name| {
         (setup.say)(&format!("coverage of cnr-2000: {name}"));
         coverage::one(&world, name, setup.seed, FETCHES * setup.scale.min(1.0))
     });
+    Ok((runs.collect::<Result<_, _>>()?, few))
+}
+
+/// Crawls from random pages that have links, without politeness.
+fn from_few_seeds(setup: &Setup<'_>, mut trace: Trace) -> Result<Vec<Few>, LabError> {
+    let mut linking: Vec<u32> = trace.links.iter().map(|link| link.source).collect();
+    linking.sort_unstable();
+    linking.dedup();
+    Draws::of(setup.seed, "graph-real.seeds", 0).shuffle(&mut linking);
+    trace.pages.iter_mut().for_each(|page| page.is_seed = false);
+    for &page in linking.iter().take(FEW_SEEDS) {
+        trace.pages[page as usize].is_seed = true;
+    }
+    let mut weights: Vec<f64> = trace.pages.iter().map(|page| page.weight).collect();
+    weights.sort_unstable_by(|a, b| b.total_cmp(a));
+    let all: f64 = weights.iter().sum();
+    let fetches = FEW_FETCHES * weights.len() as f64;
+    let best = |part: f64| weights.iter().take((part * fetches) as usize).sum::<f64>() / all;
+    let best = [0.5, 1.0].map(best);
+    let world = World::new(trace)?;
+    let orders = BY_LINKS.par_iter().filter(|name| **name != "omniscient");
+    let runs = orders.map(|&name| {
+        (setup.say)(&format!("few seeds: {name}"));
+        let run = coverage::one(&world, name, setup.seed, FEW_FETCHES)?;
+        let covered = [run.at(0.5) / best[0], run.at(1.0) / best[1]];
+        Ok(Few { name, covered, spent: run.spent })
+    });
     runs.collect()
+}
+
+fn few_table(runs: &[Few]) -> Table {
+    let mut table = Table::new([
+        Column::text("order"),
+        Column::number("at 1%").unit("% of ideal").highest(),
+        Column::number("at 2%").unit("% of ideal").highest(),
+        Column::number("known at 0.2%").unit("pages"),
+        Column::number("fetched from at 0.2%").unit("hosts"),
+        Column::number("seeds fetched"),
+    ])
+    .caption(format!(
+        "{FEW_SEEDS} random seeds, no politeness. PageRank of the pages fetched, relative to that of the \
+         best choice of as many of all pages, by share of the pages fetched."
+    ));
+    for run in runs {
+        table.push([
+            Cell::text(run.name),
+            Cell::number(100.0 * run.covered[0], 1),
+            Cell::number(100.0 * run.covered[1], 1),
+            Cell::count(run.spent.known as u64),
+            Cell::count(run.spent.hosts as u64),
+            Cell::count(run.spent.seeds_fetched as u64),
+        ]);
+    }
+    table
+}
+
+/// Which orders find less than chance, and whether the place where a walk begins, and a site's own links,
+/// are the reason.
+fn explain_few(runs: &[Few]) -> String {
+    let of = |name: &str| runs.iter().find(|run| run.name == name);
+    let at = |name: &str| of(name).map_or(f64::NAN, |run| 100.0 * run.covered[1]);
+    let chance = at("frontier-random");
+    let below = runs.iter().filter(|run| 100.0 * run.covered[1] < chance);
+    let below: Vec<String> = below
+        .map(|run| {
+            let Spent { hosts, seeds_fetched, seeds, .. } = run.spent;
+            format!("{} ({hosts} hosts, {seeds_fetched} of {seeds} seeds)", run.name)
+        })
+        .collect();
+    let below = if below.is_empty() { "none".to_owned() } else { below.join(", ") };
+    let side = |name: &str| {
+        let place = if at(name) < chance { "below" } else { "above" };
+        format!("{:.1}%, {place} chance", at(name))
+    };
+    format!(
+        "Orders below frontier-random ({chance:.1}%) at 2%, with the hosts they had fetched from at 0.2% \
+         and the seeds they ever fetched: {below}. PageRank whose walk begins at every known page \
+         reaches {}; the same with a walk that begins at the seeds {}. In-degree by all known links \
+         reaches {}, by links from other hosts {}.",
+        side("pagerank-uniform"),
+        side("pagerank"),
+        side("indegree"),
+        side("indegree-foreign"),
+    )
 }
 
 fn coverage_table(runs: &[Run]) -> Table {
@@ -379,11 +491,39 @@ mod tests {
         assert!(agreement(1e-12, 1e-9).contains("within"));
         assert!(agreement(1e-8, 1e-6).contains("beyond"));
         let run = |known: usize| {
-            let spent = super::super::witness::Spent { known, hosts: known, ..Default::default() };
+            let spent = Spent { known, hosts: known, ..Default::default() };
             Run { curve: vec![known as f64; 60], clicks: None, spent, wall_s: 0.0 }
         };
         let text = explain(&[run(5), run(9), run(2), run(7)]);
         assert!(text.contains("area is 1.00") && text.contains("random: indegree."), "{text}");
+        assert!(text.contains("covers 200.0%, below") && text.contains("700.0%, not below"));
         assert!(explain(&[run(5), run(9)]).contains("random: none."));
+    }
+
+    #[test]
+    fn what_few_seeds_show_follows_the_figures() {
+        let few = |name, covered: f64| {
+            let spent = Spent { hosts: 3, seeds: 20, seeds_fetched: 2, ..Spent::default() };
+            Few { name, covered: [covered; 2], spent }
+        };
+        let runs = |uniform: f64| {
+            [
+                few("frontier-random", 0.5),
+                few("indegree", 0.4),
+                few("indegree-foreign", 0.6),
+                few("pagerank", 0.7),
+                few("pagerank-uniform", uniform),
+            ]
+        };
+        let text = explain_few(&runs(0.2));
+        assert!(text.contains("pagerank-uniform (3 hosts, 2 of 20 seeds)"), "{text}");
+        assert!(text.contains("every known page reaches 20.0%, below chance"), "{text}");
+        assert!(text.contains("begins at the seeds 70.0%, above chance"), "{text}");
+        assert!(
+            text.contains("links reaches 40.0%, below chance, by links from other hosts 60.0%")
+        );
+        let text = explain_few(&runs(0.8));
+        assert!(text.contains("every known page reaches 80.0%, above chance"), "{text}");
+        assert!(text.contains("seeds they ever fetched: indegree (3"), "{text}");
     }
 }

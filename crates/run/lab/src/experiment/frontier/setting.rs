@@ -38,8 +38,10 @@ pub(super) struct Setting {
     pub(super) is_frontier: Vec<bool>,
     clicks: Vec<f64>,
     views: Vec<f64>,
-    urls: Vec<Box<str>>,
+    pub(super) urls: Vec<Box<str>>,
     needs: Needs,
+    /// What users search for, and how often.
+    pub(super) queries: Vec<(String, f64)>,
     /// Frontier nodes for training and for testing.
     pub(super) training: Vec<u32>,
     pub(super) test: Vec<u32>,
@@ -49,13 +51,26 @@ impl Setting {
     pub(super) fn generate(config: &graph::Config, seed: u64) -> Result<Self, LabError> {
         config.check()?;
         let GraphWeb { generated, queries, .. } = generate_web(config, seed);
-        let asked =
-            queries.iter().map(|q| Asked { words: &q.terms, count: q.frequency, need: 1.0 });
-        Ok(Self::of(&generated.trace, Needs::new(asked), seed))
+        let queries = queries.into_iter().map(|query| (query.terms, query.frequency)).collect();
+        let trace = &generated.trace;
+        let is_old = |page: u32| trace.pages[page as usize].born == Time::ZERO;
+        Ok(Self::of(trace, is_old, queries, seed))
     }
 
-    fn of(trace: &Trace, needs: Needs, seed: u64) -> Self {
-        let is_old = |page: u32| trace.pages[page as usize].born == Time::ZERO;
+    /// A web of which a random half is fetched; `trace` has the impact of all pages.
+    pub(super) fn halves(trace: &Trace, seed: u64) -> Self {
+        let is_old = |page: u32| Draws::of(seed, "frontier.half", page.into()).chance(0.5);
+        Self::of(trace, is_old, Vec::new(), seed)
+    }
+
+    fn of(
+        trace: &Trace,
+        is_old: impl Fn(u32) -> bool,
+        queries: Vec<(String, f64)>,
+        seed: u64,
+    ) -> Self {
+        let asked = queries.iter().map(|(words, count)| Asked { words, count: *count, need: 1.0 });
+        let needs = Needs::new(asked);
         let mut node = vec![u32::MAX; trace.pages.len()];
         let mut pages: Vec<u32> = (0..trace.pages.len() as u32).filter(|&p| is_old(p)).collect();
         let fetched = pages.len();
@@ -83,6 +98,7 @@ impl Setting {
             views: total(trace.views.as_ref()),
             urls: pages.iter().map(|&p| trace.pages[p as usize].url.clone()).collect(),
             needs,
+            queries,
             training: frontier,
             test,
         }

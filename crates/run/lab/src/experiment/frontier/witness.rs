@@ -1,7 +1,7 @@
 //! Records how an order spends its fetches.
 
 use rustc_hash::FxHashSet;
-use tidewatch_core::{Event, HostId, Time};
+use tidewatch_core::{Discovery, Event, HostId, Time};
 use tidewatch_policy::{Choice, Gate, Policy};
 
 /// How an order spent its fetches.
@@ -14,23 +14,30 @@ pub(super) struct Spent {
     pub(super) first: usize,
     pub(super) again: usize,
     pub(super) idle: usize,
+    /// Seeds known, and those fetched.
+    pub(super) seeds: usize,
+    pub(super) seeds_fetched: usize,
 }
 
-/// Wraps a policy and counts its choices.
+/// Wraps a policy and counts its choices. Weights are what orders are judged by, so only an oracle is told
+/// them.
 pub(super) struct Witness<'p> {
     inner: &'p mut dyn Policy,
+    is_oracle: bool,
     moment: Time,
     host: Vec<HostId>,
     is_fetched: Vec<bool>,
+    is_seed: Vec<bool>,
     hosts: FxHashSet<HostId>,
     spent: Spent,
 }
 
 impl<'p> Witness<'p> {
     /// Counts known pages and visited hosts until `moment`.
-    pub(super) fn new(inner: &'p mut dyn Policy, moment: Time) -> Self {
-        let (host, is_fetched, hosts) = (Vec::new(), Vec::new(), FxHashSet::default());
-        Witness { inner, moment, host, is_fetched, hosts, spent: Spent::default() }
+    pub(super) fn new(inner: &'p mut dyn Policy, moment: Time, is_oracle: bool) -> Self {
+        let (host, is_fetched, is_seed) = (Vec::new(), Vec::new(), Vec::new());
+        let (hosts, spent) = (FxHashSet::default(), Spent::default());
+        Witness { inner, is_oracle, moment, host, is_fetched, is_seed, hosts, spent }
     }
 
     pub(super) fn spent(&self) -> Spent {
@@ -43,7 +50,12 @@ impl Policy for Witness<'_> {
         if let Event::Discovered(found) = event {
             self.host.push(found.host);
             self.is_fetched.push(found.is_held);
+            self.is_seed.push(found.via.is_none());
             self.spent.known += usize::from(found.at <= self.moment);
+            self.spent.seeds += usize::from(found.via.is_none());
+            let weight = if self.is_oracle { found.weight } else { 1.0 };
+            self.inner.learn(&Event::Discovered(Discovery { weight, ..*found }));
+            return;
         }
         self.inner.learn(event);
     }
@@ -57,6 +69,8 @@ impl Policy for Witness<'_> {
         let was_fetched = std::mem::replace(&mut self.is_fetched[page.index()], true);
         self.spent.again += usize::from(was_fetched);
         self.spent.first += usize::from(!was_fetched);
+        let is_first_of_seed = !was_fetched && self.is_seed[page.index()];
+        self.spent.seeds_fetched += usize::from(is_first_of_seed);
         if now <= self.moment && self.hosts.insert(self.host[page.index()]) {
             self.spent.hosts += 1;
         }
