@@ -131,9 +131,9 @@ fn history_survives_a_restart_and_is_served() {
         crawl(&runtime, dir.path(), partitions);
         for _ in 0..2 {
             serve(dir.path(), |at| {
-                wait_until(|| get(at, "/dashboard").contains("Overview"));
-                let dashboard = get(at, "/dashboard");
-                assert!(dashboard.contains("Fetches by kind"), "as soon as it is served");
+                // The first figures are published a moment after the server listens. Nothing is
+                // sampled while a crawl is only served, so a chart shows stored samples.
+                wait_until(|| get(at, "/dashboard").contains("Fetches by kind"));
             });
         }
     }
