@@ -20,8 +20,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
 use crate::{
     AddressPolicy, CertificateDer, Dial, Dns, End, Failure, Fetched, Hop, Limits, Proxy, Purpose,
-    Request, Resolve, Tcp,
-    connect::{self, Connector},
+    Request, Resolve, Tcp, connect::Connector,
 };
 
 use self::{idle::Idle, send::request_head};
@@ -145,14 +144,7 @@ impl Fetcher {
         let wrong = |_| Failure::Protocol { why: "the user agent is no header value".to_owned() };
         Ok(Self {
             user_agent: HeaderValue::from_str(&config.user_agent).map_err(wrong)?,
-            connector: Connector {
-                resolver,
-                dial,
-                policy: config.addresses,
-                proxy: config.proxy,
-                tls: Arc::new(connect::tls(&config.more_roots, config.http2)?),
-                limits: config.limits,
-            },
+            connector: Connector::new(&config, resolver, dial)?,
             idle: Idle::default(),
             private_headers: config.private_headers,
         })
@@ -228,7 +220,7 @@ impl Fetcher {
     }
 
     fn limits(&self) -> &Limits {
-        &self.connector.limits
+        self.connector.limits()
     }
 
     /// Sends one request and reads the response into `hop`.

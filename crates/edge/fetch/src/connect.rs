@@ -14,8 +14,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::Empty;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tidewatch_core::url::CanonicalUrl;
@@ -27,7 +25,8 @@ use tokio_rustls::{
 };
 
 use crate::{
-    AddressPolicy, Failure, Limits, Resolve,
+    AddressPolicy, Config, Failure, Limits, Resolve,
+    connection::{Connection, Sender},
     resolve::built_in,
     tape::{Recorded, Tape, head_end},
 };
@@ -78,35 +77,18 @@ const H2_WINDOW: u32 = 256 * 1024;
 /// Smallest buffer that hyper accepts.
 const MIN_BUFFER: usize = 8 * 1024;
 
-/// Sends requests over HTTP/1.1 or HTTP/2.
-pub(crate) enum Sender {
-    H1(http1::SendRequest<Empty<Bytes>>),
-    H2(http2::SendRequest<Empty<Bytes>>),
-}
-
-/// An open connection.
-pub(crate) struct Connection {
-    pub(crate) sender: Sender,
-    pub(crate) tape: Tape,
-    pub(crate) address: IpAddr,
-    /// Whether requests carry the absolute URL, as a proxy needs.
-    pub(crate) wants_whole_url: bool,
-}
-
+/// Opens connections.
 pub(crate) struct Connector {
-    pub(crate) resolver: Arc<dyn Resolve>,
-    pub(crate) dial: Arc<dyn Dial>,
-    pub(crate) policy: AddressPolicy,
-    pub(crate) proxy: Option<Proxy>,
-    pub(crate) tls: Arc<ClientConfig>,
-    pub(crate) limits: Limits,
+    resolver: Arc<dyn Resolve>,
+    dial: Arc<dyn Dial>,
+    policy: AddressPolicy,
+    proxy: Option<Proxy>,
+    tls: Arc<ClientConfig>,
+    limits: Limits,
 }
 
 /// The TLS configuration: Mozilla's roots and any others given.
-pub(crate) fn tls(
-    more_roots: &[CertificateDer<'static>],
-    offers_h2: bool,
-) -> Result<ClientConfig, Failure> {
+fn tls(more_roots: &[CertificateDer<'static>], offers_h2: bool) -> Result<ClientConfig, Failure> {
     let failed = |error: rustls::Error| Failure::Tls { why: error.to_string() };
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     for root in more_roots {
@@ -124,6 +106,31 @@ pub(crate) fn tls(
 }
 
 impl Connector {
+    /// Fails if a certificate of `config` is malformed.
+    pub(crate) fn new(
+        config: &Config,
+        resolver: Arc<dyn Resolve>,
+        dial: Arc<dyn Dial>,
+    ) -> Result<Self, Failure> {
+        Ok(Connector {
+            resolver,
+            dial,
+            policy: config.addresses.clone(),
+            proxy: config.proxy.clone(),
+            tls: Arc::new(tls(&config.more_roots, config.http2)?),
+            limits: config.limits.clone(),
+        })
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The value of `Proxy-Authorization`, if the proxy needs one.
+    pub(crate) fn proxy_authorization(&self) -> Option<&str> {
+        self.proxy.as_ref()?.authorization.as_deref()
+    }
+
     /// Opens a connection for `url` within the connect limit.
     pub(crate) async fn connect(&self, url: &CanonicalUrl) -> Result<Connection, Failure> {
         let limit = self.limits.connect;
@@ -135,14 +142,15 @@ impl Connector {
         let targets = self.allowed(url).await?;
         let Some(proxy) = &self.proxy else {
             let (socket, address) = self.reach(&targets).await?;
-            return self.secure(url, socket, address, false).await;
+            return self.secure(url, socket, address).await;
         };
         let (mut socket, _) = self.reach(&self.proxy_addresses(proxy).await?).await?;
         let address = targets[0].ip();
         if url.is_https() {
             tunnel(&mut socket, url, proxy).await?;
+            return self.secure(url, socket, address).await;
         }
-        self.secure(url, socket, address, !url.is_https()).await
+        Ok(self.secure(url, socket, address).await?.with_whole_urls())
     }
 
     /// The addresses of the host of `url` that the policy allows; fails if there are none.
@@ -197,7 +205,6 @@ impl Connector {
         url: &CanonicalUrl,
         socket: TcpStream,
         address: IpAddr,
-        wants_whole_url: bool,
     ) -> Result<Connection, Failure> {
         let tape = Tape::default();
         let sender = if url.is_https() {
@@ -211,7 +218,7 @@ impl Connector {
         } else {
             self.h1(socket, &tape).await?
         };
-        Ok(Connection { sender, tape, address, wants_whole_url })
+        Ok(Connection::new(sender, tape, address))
     }
 
     /// Makes a connection over an open stream.
@@ -222,7 +229,7 @@ impl Connector {
         let tape = Tape::default();
         let sender = self.h1(stream, &tape).await?;
         let address = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        Ok(Connection { sender, tape, address, wants_whole_url: false })
+        Ok(Connection::new(sender, tape, address))
     }
 
     async fn h1<S>(&self, socket: S, tape: &Tape) -> Result<Sender, Failure>

@@ -20,6 +20,7 @@ mod chunks;
 mod client;
 mod coding;
 mod connect;
+mod connection;
 mod failure;
 mod hosts;
 mod limits;

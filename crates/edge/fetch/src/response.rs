@@ -154,7 +154,7 @@ impl Response {
     }
 
     /// All headers `name` that are text.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
         self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
     }
 

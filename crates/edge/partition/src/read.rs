@@ -3,7 +3,7 @@
 use tidewatch_archive::{Digest, Record};
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;
-use tidewatch_parse::document::{Kind, Parsed, Source, Wanted, parse};
+use tidewatch_parse::document::{Kind, Parsed, Wanted, parse_response};
 use tidewatch_parse::fragments::Shingling;
 use tidewatch_parse::reading::Scope;
 use tidewatch_parse::requisites::requisites;
@@ -40,17 +40,10 @@ pub(crate) fn read(
         ..Content::default()
     };
     let Ok(base) = Base::of(url) else { return content };
-    let robots_tags: Vec<&str> = response.all("x-robots-tag").collect();
-    let source = Source {
-        base: &base,
-        content_type: response.header("content-type"),
-        robots_tags: &robots_tags,
-        kind: None,
-        bytes: &response.body,
-    };
     let shingling = Some(Shingling::default());
     let wanted = Wanted { agent, shingling, text_bytes, scope: Scope::Content };
-    let parsed = parse(&source, &wanted);
+    let headers = |name: &str| response.all(name).collect();
+    let parsed = parse_response(&base, headers, &response.body, &wanted);
     cut(parsed.title().trim(), MOST_TITLE).clone_into(&mut content.capture.title);
     content.parsed = (text_bytes > 0).then(|| Box::new(parsed.clone()));
     fill(parsed, &base, &mut content);
@@ -73,19 +66,11 @@ pub(crate) fn links_of(
     agent: &str,
 ) -> (Vec<CanonicalUrl>, Vec<CanonicalUrl>) {
     let Ok(base) = Base::of(url) else { return (Vec::new(), Vec::new()) };
-    let content_type = record.http_header("content-type");
-    let robots_tags = record.http_headers("x-robots-tag");
-    let robots_tags: Vec<&str> = robots_tags.iter().map(String::as_str).collect();
-    let source = Source {
-        base: &base,
-        content_type: content_type.as_deref(),
-        robots_tags: &robots_tags,
-        kind: None,
-        bytes: record.message().1,
-    };
     let wanted = Wanted { agent, shingling: None, text_bytes: 0, scope: Scope::Content };
+    let headers = |name: &str| record.http_headers(name);
+    let parsed = parse_response(&base, headers, record.message().1, &wanted);
     let mut content = Content::default();
-    fill(parse(&source, &wanted), &base, &mut content);
+    fill(parsed, &base, &mut content);
     (content.links.into_iter().map(|(url, _)| url).collect(), content.feeds)
 }
 

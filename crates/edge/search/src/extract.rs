@@ -2,7 +2,7 @@
 
 use tidewatch_archive::Record;
 use tidewatch_core::url::{Base, CanonicalUrl};
-use tidewatch_parse::document::{Parsed, Source, Wanted, parse};
+use tidewatch_parse::document::{Parsed, Wanted, parse_response};
 use tidewatch_parse::links::guess_language;
 use tidewatch_parse::reading::Scope;
 
@@ -40,19 +40,10 @@ impl Extract {
     /// Parses an archived response again.
     pub(crate) fn of_record(record: &Record, url: &CanonicalUrl, agent: &str) -> Option<Extract> {
         let base = Base::of(url).ok()?;
-        let content_type = record.http_header("content-type");
-        let robots_tags = record.http_headers("x-robots-tag");
-        let robots_tags: Vec<&str> = robots_tags.iter().map(String::as_str).collect();
-        let source = Source {
-            base: &base,
-            content_type: content_type.as_deref(),
-            robots_tags: &robots_tags,
-            kind: None,
-            bytes: record.message().1,
-        };
         let wanted =
             Wanted { agent, shingling: None, text_bytes: MOST_TEXT, scope: Scope::Content };
-        Extract::of(&parse(&source, &wanted))
+        let headers = |name: &str| record.http_headers(name);
+        Extract::of(&parse_response(&base, headers, record.message().1, &wanted))
     }
 }
 
@@ -77,6 +68,7 @@ fn language(text: &str, said: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidewatch_parse::document::{Source, parse};
 
     fn with(body: &str, robots_tags: &[&str]) -> Option<Extract> {
         let base = Base::parse("https://a.example/x/").unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tantivy::index::{SegmentComponent, SegmentMeta};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::schema::Schema;
-use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
+use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError};
 
 use crate::bits::PageSets;
 use crate::schema::{ANALYSER, Fields, schema};
@@ -152,7 +152,7 @@ impl Writer {
         self.waiting += 1;
         self.oldest.get_or_insert_with(Instant::now);
         if self.held.has(page) {
-            self.engine.delete_term(Term::from_field_u64(self.fields.page, page.number()));
+            self.engine.delete_term(self.fields.page_is(page));
             self.held.clear(page);
         }
     }

@@ -5,12 +5,15 @@
 //! Title words also have a field of their own: people search known pages by title, where common
 //! words are rare.
 
-use tantivy::TantivyDocument;
 use tantivy::schema::{
-    FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+    FAST, Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing,
+    TextOptions, Value as _,
 };
+use tantivy::{Score, TantivyDocument, Term};
 
 use crate::document::{IndexDocument, MOST_ANCHORS, MOST_EXCERPT, MOST_TEXT, MOST_TITLE, cut};
+use crate::snippet::Snippet;
+use crate::{Hit, PageRef};
 
 /// The analyser's registered name.
 pub(crate) const ANALYSER: &str = "words";
@@ -26,20 +29,20 @@ const ADDRESS: usize = 2;
 /// All fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields {
-    pub(crate) page: Field,
-    pub(crate) url: Field,
+    page: Field,
+    url: Field,
     /// The host and every domain above it.
-    pub(crate) host: Field,
-    pub(crate) title: Field,
+    host: Field,
+    title: Field,
     /// All words of the page.
-    pub(crate) words: Field,
-    pub(crate) language: Field,
-    pub(crate) first_seen: Field,
-    pub(crate) changed: Field,
-    pub(crate) links: Field,
+    words: Field,
+    language: Field,
+    first_seen: Field,
+    changed: Field,
+    links: Field,
     /// Beginning of the text and the sketch, to show the page.
-    pub(crate) excerpt: Field,
-    pub(crate) sketch: Field,
+    excerpt: Field,
+    sketch: Field,
 }
 
 /// The schema and its fields. An index with another schema is rebuilt.
@@ -88,6 +91,56 @@ impl Fields {
         let sketch: Vec<u8> = document.sketch.iter().flat_map(|hash| hash.to_le_bytes()).collect();
         row.add_bytes(self.sketch, &sketch);
         row
+    }
+
+    /// A page as the index stores it, with the beginning of its text and its sketch.
+    pub(crate) fn hit(&self, row: &TantivyDocument, score: Score) -> (Hit, String, Vec<u64>) {
+        let text = |field| row.get_first(field).and_then(|v| v.as_str()).unwrap_or_default();
+        let number = |field| row.get_first(field).and_then(|v| v.as_i64()).unwrap_or_default();
+        let sketch = row.get_first(self.sketch).and_then(|v| v.as_bytes()).unwrap_or_default();
+        let sketch = sketch.chunks_exact(8).filter_map(|hash| hash.try_into().ok());
+        let page = row.get_first(self.page).and_then(|v| v.as_u64()).unwrap_or_default();
+        let hit = Hit {
+            page: PageRef::of_number(page),
+            url: text(self.url).to_owned(),
+            title: text(self.title).to_owned(),
+            snippet: Snippet::default(),
+            language: text(self.language).to_owned(),
+            first_seen_s: number(self.first_seen),
+            changed_s: number(self.changed),
+            score,
+            alike: 0,
+        };
+        (hit, text(self.excerpt).to_owned(), sketch.map(u64::from_le_bytes).collect())
+    }
+
+    /// Matches a page by its number.
+    pub(crate) fn page_is(&self, page: PageRef) -> Term {
+        Term::from_field_u64(self.page, page.number())
+    }
+
+    /// Matches pages with a word anywhere.
+    pub(crate) fn has_word(&self, word: &str) -> Term {
+        Term::from_field_text(self.words, word)
+    }
+
+    /// Matches pages with a word in their title.
+    pub(crate) fn has_title_word(&self, word: &str) -> Term {
+        Term::from_field_text(self.title, word)
+    }
+
+    /// Matches pages of a host or of any host below that domain.
+    pub(crate) fn host_is(&self, host: &str) -> Term {
+        Term::from_field_text(self.host, host)
+    }
+
+    pub(crate) fn language_is(&self, code: &str) -> Term {
+        Term::from_field_text(self.language, code)
+    }
+
+    /// A bound of the time of the last change.
+    pub(crate) fn changed_at(&self, unix_s: i64) -> Term {
+        Term::from_field_i64(self.changed, unix_s)
     }
 }
 

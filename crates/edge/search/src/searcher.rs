@@ -8,8 +8,8 @@ use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query as Engine, RangeQuery,
     TermQuery,
 };
-use tantivy::schema::{Field, IndexRecordOption, Value as _};
-use tantivy::{DocAddress, IndexReader, Score, TantivyDocument, Term};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, IndexReader, Score, Term};
 
 use crate::best::Best;
 use crate::gains::AllGains;
@@ -172,33 +172,13 @@ impl Searcher {
         at: DocAddress,
         score: Score,
     ) -> Result<(Hit, String, Vec<u64>), SearchError> {
-        let row: TantivyDocument = searcher.doc(at)?;
-        let text = |field| row.get_first(field).and_then(|v| v.as_str()).unwrap_or_default();
-        let number = |field| row.get_first(field).and_then(|v| v.as_i64()).unwrap_or_default();
-        let sketch =
-            row.get_first(self.fields.sketch).and_then(|v| v.as_bytes()).unwrap_or_default();
-        let page = row.get_first(self.fields.page).and_then(|v| v.as_u64()).unwrap_or_default();
-        let hit = Hit {
-            page: PageRef::of_number(page),
-            url: text(self.fields.url).to_owned(),
-            title: text(self.fields.title).to_owned(),
-            snippet: Snippet::default(),
-            language: text(self.fields.language).to_owned(),
-            first_seen_s: number(self.fields.first_seen),
-            changed_s: number(self.fields.changed),
-            score,
-            alike: 0,
-        };
-        let sketch = sketch.chunks_exact(8).filter_map(|hash| hash.try_into().ok());
-        let sketch = sketch.map(u64::from_le_bytes).collect();
-        Ok((hit, text(self.fields.excerpt).to_owned(), sketch))
+        Ok(self.fields.hit(&searcher.doc(at)?, score))
     }
 
     /// What the index has of a page.
     pub fn page(&self, page: PageRef) -> Result<Option<IndexedPage>, SearchError> {
         let searcher = self.reader.searcher();
-        let term = Term::from_field_u64(self.fields.page, page.number());
-        let query = TermQuery::new(term, IndexRecordOption::Basic);
+        let query = TermQuery::new(self.fields.page_is(page), IndexRecordOption::Basic);
         let found = searcher.search(&query, &TopDocs::with_limit(1).order_by_score())?;
         let Some(&(score, at)) = found.first() else { return Ok(None) };
         let (hit, _, _) = self.hit(&searcher, at, score)?;
@@ -218,33 +198,29 @@ impl Searcher {
 
     fn engine_query(&self, query: &Query, all_words: bool) -> Box<dyn Engine> {
         let occur = if all_words { Occur::Must } else { Occur::Should };
-        let wanted = query.wanted.iter().map(|unit| (occur, unit_in(self.fields.words, unit)));
-        let wanted: Vec<_> = wanted.collect();
+        let anywhere = |unit: &[String]| unit_in(unit, |word| self.fields.has_word(word));
+        let wanted: Vec<_> = query.wanted.iter().map(|unit| (occur, anywhere(unit))).collect();
         let mut clauses: Vec<(Occur, Box<dyn Engine>)> = match (wanted.is_empty(), all_words) {
             (true, _) => vec![(Occur::Must, Box::new(AllQuery))],
             (_, true) => wanted,
             (_, false) => vec![(Occur::Must, Box::new(BooleanQuery::new(wanted)))],
         };
         clauses.extend(query.wanted.iter().map(|unit| -> (Occur, Box<dyn Engine>) {
-            let in_title = BoostQuery::new(unit_in(self.fields.title, unit), TITLE);
-            (Occur::Should, Box::new(in_title))
+            let in_title = unit_in(unit, |word| self.fields.has_title_word(word));
+            (Occur::Should, Box::new(BoostQuery::new(in_title, TITLE)))
         }));
-        let words = self.fields.words;
-        let unwanted = query.unwanted.iter().map(|unit| (Occur::MustNot, unit_in(words, unit)));
-        clauses.extend(unwanted);
+        clauses.extend(query.unwanted.iter().map(|unit| (Occur::MustNot, anywhere(unit))));
         clauses.extend(self.filters(query).map(|filter| (Occur::Must, filter)));
         Box::new(BooleanQuery::new(clauses))
     }
 
     /// Filters do not score.
     fn filters(&self, query: &Query) -> impl Iterator<Item = Box<dyn Engine>> {
-        let is = |field, value: &String| -> Box<dyn Engine> {
-            let term = Term::from_field_text(field, value);
-            Box::new(TermQuery::new(term, IndexRecordOption::Basic))
-        };
-        let host = query.host.as_ref().map(|host| is(self.fields.host, host));
-        let language = query.language.as_ref().map(|code| is(self.fields.language, code));
-        let bound = |second: i64| Term::from_field_i64(self.fields.changed, second);
+        let is =
+            |term| -> Box<dyn Engine> { Box::new(TermQuery::new(term, IndexRecordOption::Basic)) };
+        let host = query.host.as_ref().map(|host| is(self.fields.host_is(host)));
+        let language = query.language.as_ref().map(|code| is(self.fields.language_is(code)));
+        let bound = |second: i64| self.fields.changed_at(second);
         let (after, before) = (query.after_s.map(bound), query.before_s.map(bound));
         let dates = (after.is_some() || before.is_some()).then(|| -> Box<dyn Engine> {
             let from = after.map_or(Bound::Unbounded, Bound::Included);
@@ -255,9 +231,9 @@ impl Searcher {
     }
 }
 
-/// A word or phrase in a field.
-fn unit_in(field: Field, unit: &[String]) -> Box<dyn Engine> {
-    let mut terms: Vec<Term> = unit.iter().map(|word| Term::from_field_text(field, word)).collect();
+/// Matches a word or phrase, whose words `term` makes terms of a field.
+fn unit_in(unit: &[String], term: impl Fn(&str) -> Term) -> Box<dyn Engine> {
+    let mut terms: Vec<Term> = unit.iter().map(|word| term(word)).collect();
     if terms.len() == 1
         && let Some(term) = terms.pop()
     {

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use tidewatch_core::{Span, Time};
-use tidewatch_trace::{Count, Format, Host, Link, Page, Trace, read, replace};
+use tidewatch_trace::{Count, Format, Host, Trace, TraceLink, TracePage, read, replace};
 
 const PAGES: u64 = 415_000;
 const LINKS: u64 = 2_400_000;
@@ -112,7 +112,7 @@ fn synthetic() -> Trace {
         ((u128::from(bits ^ (bits >> 29)) * u128::from(below)) >> 64) as u64
     };
     let duration = Span::DAY.times(DAYS);
-    let page = |id: u64| Page {
+    let page = |id: u64| TracePage {
         id,
         url: format!("https://host{}.example/section/article-{id}.html", id % HOSTS).into(),
         host: (id % HOSTS) as u32,
@@ -124,7 +124,7 @@ fn synthetic() -> Trace {
     };
     let host = |i: u64| Host { name: format!("host{i}.example").into(), max_rate: None };
     let mut moment = |until: Span| Time::from_micros(random(until.as_micros()));
-    let links = (0..LINKS).map(|i| Link {
+    let links = (0..LINKS).map(|i| TraceLink {
         position: None,
         // Every pair at most once: 5 or 6 sources a page.
         source: ((i % PAGES + i / PAGES * 7919) % PAGES) as u32,

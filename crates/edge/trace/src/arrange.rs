@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Change, Count, Link, Page, Signals, Trace, Versions};
+use crate::model::{Change, Count, Signals, Trace, TraceLink, TracePage, Versions};
 
 impl Trace {
     /// Sorts every table except `pages` and `hosts`, to which other tables refer by index. Fill the
@@ -27,7 +27,7 @@ fn sort_by<T, K: Ord>(rows: &mut [T], key: impl Fn(&T) -> K) {
     }
 }
 
-pub(crate) fn links(rows: &mut [Link]) {
+pub(crate) fn links(rows: &mut [TraceLink]) {
     sort_by(rows, |l| (l.source, l.appears, l.page, l.disappears, l.position));
 }
 
@@ -97,7 +97,7 @@ fn name_kinds(signals: &mut Signals) {
 /// Sorts pages by id and renumbers their hosts by first mention in that order.
 /// Returns the old number of each host. Only for the reader: nothing may refer
 /// to a page or host yet.
-pub(crate) fn pages(pages: &mut [Page], hosts: usize) -> Vec<u32> {
+pub(crate) fn pages(pages: &mut [TracePage], hosts: usize) -> Vec<u32> {
     sort_by(pages, |p| p.id);
     let mut numbers: HashMap<u32, u32> = HashMap::with_capacity(hosts);
     let mut order = Vec::with_capacity(hosts);

@@ -3,7 +3,7 @@
 use tidewatch_core::Time;
 
 use crate::error::{At, Place, TraceError};
-use crate::model::{Count, Page, Signals, Trace, Versions};
+use crate::model::{Count, Signals, Trace, TracePage, Versions};
 use crate::rules::{self, Problem, Verdict, problem};
 use crate::table::Table;
 
@@ -40,7 +40,7 @@ impl Trace {
         Ok(())
     }
 
-    fn check_page_order(&self, i: usize, page: &Page) -> Verdict {
+    fn check_page_order(&self, i: usize, page: &TracePage) -> Verdict {
         match i.checked_sub(1).map(|before| self.pages[before].id) {
             Some(before) if before == page.id => Err(rules::same_id_twice(page.id)),
             Some(before) if before > page.id => Err(problem("page", "pages are sorted by id")),

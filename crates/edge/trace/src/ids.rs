@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::Page;
+use crate::model::TracePage;
 
 /// The index of every page id. Dense ids, as generators and exports write them, cost four bytes each
 /// and one look-up; others use a hash table with a random key, against collision attacks.
@@ -15,7 +15,7 @@ const NONE: u32 = u32::MAX;
 
 impl Ids {
     /// Of pages sorted by id.
-    pub(crate) fn of(pages: &[Page]) -> Self {
+    pub(crate) fn of(pages: &[TracePage]) -> Self {
         let (first, last) = match (pages.first(), pages.last()) {
             (Some(first), Some(last)) => (first.id, last.id),
             _ => return Ids::Far(HashMap::new()),
@@ -45,9 +45,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn page(id: u64) -> Page {
+    fn page(id: u64) -> TracePage {
         let (url, born) = ("u".into(), tidewatch_core::Time::ZERO);
-        Page { id, url, host: 0, born, died: None, is_source: false, weight: 1.0, is_seed: true }
+        TracePage {
+            id,
+            url,
+            host: 0,
+            born,
+            died: None,
+            is_source: false,
+            weight: 1.0,
+            is_seed: true,
+        }
     }
 
     proptest! {
@@ -56,7 +65,7 @@ mod tests {
             ids in prop::collection::btree_set(prop_oneof![0..40_u64, any::<u64>()], 0..20),
             probe: u64,
         ) {
-            let pages: Vec<Page> = ids.iter().map(|&id| page(id)).collect();
+            let pages: Vec<TracePage> = ids.iter().map(|&id| page(id)).collect();
             let index = Ids::of(&pages);
             for probe in ids.iter().copied().chain([probe, 0, 7, u64::MAX]) {
                 let slow = ids.iter().position(|&id| id == probe).map(|i| i as u32);

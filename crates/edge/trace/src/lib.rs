@@ -32,7 +32,9 @@ mod table;
 mod write;
 
 pub use error::{At, Place, TraceError};
-pub use model::{Change, Count, Host, Link, Page, Signal, Signals, Trace, Version, Versions};
+pub use model::{
+    Change, Count, Host, Signals, Trace, TraceLink, TracePage, TraceSignal, Version, Versions,
+};
 pub use read::read;
 pub use table::{Format, UnknownFormat};
 pub use write::{replace, write};

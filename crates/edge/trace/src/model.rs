@@ -15,11 +15,11 @@ pub struct Trace {
     /// Its origin.
     pub note: Option<String>,
     /// Every page, by ascending `id`.
-    pub pages: Vec<Page>,
+    pub pages: Vec<TracePage>,
     /// Every host that a page names, in the order in which `pages` names them.
     pub hosts: Vec<Host>,
     /// Links, by (source, appears, page).
-    pub links: Vec<Link>,
+    pub links: Vec<TraceLink>,
     /// Clicks, by (page, at); `None` where the trace has no such table.
     pub clicks: Option<Vec<Count>>,
     /// Views, by (page, at).
@@ -48,7 +48,7 @@ impl Trace {
 
 /// A page of the trace. Its index in [`Trace::pages`] is its number everywhere else.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page {
+pub struct TracePage {
     /// The id in the file.
     pub id: u64,
     /// Its URL, as in the file.
@@ -79,7 +79,7 @@ pub struct Host {
 
 /// A link that a page shows for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct TraceLink {
     /// The page that shows it.
     pub source: u32,
     /// The target.
@@ -166,12 +166,12 @@ pub struct Signals {
     /// Names of the kinds that rows refer to, ascending.
     pub kinds: Vec<Box<str>>,
     /// One row per hint, by (at, page, kind).
-    pub rows: Vec<Signal>,
+    pub rows: Vec<TraceSignal>,
 }
 
 /// One hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signal {
+pub struct TraceSignal {
     /// The page hinted at.
     pub page: u32,
     /// When.

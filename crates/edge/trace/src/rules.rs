@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use tidewatch_core::Time;
 
 use crate::cell::{LATEST, not_negative, shown, time_within_limit};
-use crate::model::{Link, Page, Signal, Versions};
+use crate::model::{TraceLink, TracePage, TraceSignal, Versions};
 use crate::table::Table;
 
 /// A problem of a row, and its column.
@@ -33,7 +33,7 @@ fn time(column: &'static str, time: Time) -> Verdict {
     time_within_limit(time).map(drop).map_err(|text| problem(column, format!("'{time}' {text}")))
 }
 
-pub(crate) fn page(page: &Page) -> Verdict {
+pub(crate) fn page(page: &TracePage) -> Verdict {
     require(!page.url.is_empty(), "url", || "the cell is empty; write the page's URL".into())?;
     time("born", page.born)?;
     if let Some(died) = page.died {
@@ -49,10 +49,10 @@ pub(crate) fn page(page: &Page) -> Verdict {
     })
 }
 
-pub(crate) fn link(link: &Link, pages: &[Page]) -> Verdict {
+pub(crate) fn link(link: &TraceLink, pages: &[TracePage]) -> Verdict {
     time("appears", link.appears)?;
     for (role, index) in [("source", link.source), ("page", link.page)] {
-        let Page { id, born, .. } = pages[index as usize];
+        let TracePage { id, born, .. } = pages[index as usize];
         require(link.appears >= born, "appears", || {
             let at = link.appears;
             format!(
@@ -69,8 +69,8 @@ pub(crate) fn link(link: &Link, pages: &[Page]) -> Verdict {
 }
 
 /// Of a row in any table of events.
-pub(crate) fn event(page: u32, at: Time, pages: &[Page]) -> Verdict {
-    let Page { id, born, .. } = pages[page as usize];
+pub(crate) fn event(page: u32, at: Time, pages: &[TracePage]) -> Verdict {
+    let TracePage { id, born, .. } = pages[page as usize];
     time("at", at)?;
     require(at >= born, "at", || {
         format!("{at} is before page {id} is born at {born}; correct one or remove the row")
@@ -132,7 +132,7 @@ pub(crate) fn duration(seconds: Time) -> Result<(), String> {
 
 /// Two links of the same source to the same page whose times overlap, as
 /// indices into `links`, which are sorted by (source, appears, page).
-pub(crate) fn overlap(links: &[Link]) -> Option<(usize, usize)> {
+pub(crate) fn overlap(links: &[TraceLink]) -> Option<(usize, usize)> {
     let mut order: Vec<usize> = Vec::new();
     let mut start = 0;
     for group in links.chunk_by(|a, b| a.source == b.source) {
@@ -149,13 +149,13 @@ pub(crate) fn overlap(links: &[Link]) -> Option<(usize, usize)> {
 }
 
 /// Whether `b`, which does not appear before `a`, appears while `a` exists.
-fn clashes(a: &Link, b: &Link) -> bool {
+fn clashes(a: &TraceLink, b: &TraceLink) -> bool {
     let gone_before = a.disappears.is_some_and(|gone| gone <= b.appears);
     a.page == b.page && (!gone_before || a.appears == b.appears)
 }
 
 /// Two signals of the same kind for a page at a time: the index of the second.
-pub(crate) fn repeated_signal(rows: &[Signal]) -> Option<usize> {
+pub(crate) fn repeated_signal(rows: &[TraceSignal]) -> Option<usize> {
     rows.windows(2).position(|pair| pair[0] == pair[1]).map(|i| i + 1)
 }
 
@@ -168,7 +168,7 @@ enum Fate {
 
 /// Checks that versions add only absent fragments and remove only present ones. Rows are sorted by
 /// (page, at); the problem comes with the index of its row.
-pub(crate) fn contents(versions: &Versions, pages: &[Page]) -> Result<(), (usize, Problem)> {
+pub(crate) fn contents(versions: &Versions, pages: &[TracePage]) -> Result<(), (usize, Problem)> {
     let mut fates: HashMap<u64, Fate> = HashMap::new();
     for (i, version) in versions.rows.iter().enumerate() {
         let first = i == 0 || versions.rows[i - 1].page != version.page;

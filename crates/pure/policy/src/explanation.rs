@@ -58,6 +58,13 @@ impl Explanation {
         }
     }
 
+    /// Adds the last fetch, whether the page is gone, and that a page with a due time may be fetched
+    /// before if budget is left.
+    pub(crate) fn visited(self, since: Option<Time>, is_gone: bool) -> Self {
+        let early = if self.due.time().is_some() { Early::Spare } else { Early::No };
+        Explanation { since, is_gone, early, ..self }
+    }
+
     /// Whether it says that the page is due at `now` and nothing is in the way.
     pub fn is_due(&self, now: Time) -> bool {
         self.obstacle.is_none() && self.due.time().is_some_and(|due| due <= now)

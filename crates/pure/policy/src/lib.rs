@@ -10,10 +10,12 @@
 #![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod agenda;
+mod due;
 pub mod echo;
 pub mod explanation;
 pub mod frontier;
 pub mod longevity;
+mod observed;
 pub mod order;
 pub mod peers;
 pub mod price;

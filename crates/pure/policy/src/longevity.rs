@@ -19,7 +19,7 @@ use tidewatch_science::divergence::{ExpectedWorth, Profiles, expected_worth, uti
 
 /// How a page's period is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum PeriodMethod {
     /// From curves weighed by the profiles `[OP08, §4.2]`.
     CurveFit,
     /// By doubling and halving between bounds on the worth `[OP08, §4.3]`.
@@ -39,7 +39,7 @@ pub enum Threshold {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// The method.
-    pub method: Method,
+    pub method: PeriodMethod,
     /// T.
     pub threshold: Threshold,
     /// h: profiles kept of a page.
@@ -54,7 +54,7 @@ pub struct Settings {
 
 impl Settings {
     /// Eight hashes and one profile, as many as a page record has room for.
-    pub fn new(method: Method, threshold: Threshold) -> Self {
+    pub fn new(method: PeriodMethod, threshold: Threshold) -> Self {
         let (risk, learning) = (40.0, 4.0);
         Settings { method, threshold, profiles: 1, hashes: SKETCH_LEN, risk, learning }
     }
@@ -117,8 +117,8 @@ impl Longevity {
         }
         let worth = self.threshold / known.weight;
         let wished = match self.settings.method {
-            Method::CurveFit => known.worth.elapsed_at(worth),
-            Method::BoundBased => known.period,
+            PeriodMethod::CurveFit => known.worth.elapsed_at(worth),
+            PeriodMethod::BoundBased => known.period,
         };
         let learning = self.settings.learning * worth * f64::from(known.visits.max(1));
         wished.min(learning).min(self.settings.risk * worth)
@@ -150,7 +150,7 @@ impl Longevity {
                 known.last = Some(seen.at);
                 known.visits = known.visits.saturating_add(1);
                 let at = seen.at.seconds();
-                if settings.method == Method::CurveFit {
+                if settings.method == PeriodMethod::CurveFit {
                     known.learn_curve(at, content.sketch, &settings);
                 } else {
                     let worth = self.threshold / known.weight.max(f64::MIN_POSITIVE);

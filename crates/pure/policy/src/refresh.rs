@@ -15,27 +15,15 @@
 
 use std::io;
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{Event, HostId, Interest, InterestKind, Observation, Outcome};
-use tidewatch_core::{PageId, PageKey, Span, Time};
+use tidewatch_core::{Event, Observation, PageId, PageKey, Span, Time};
 
-use crate::explanation::{Due, Early, Explanation, History, Lever, Merit};
+use crate::explanation::{Due, Explanation, History, Lever, Merit};
+use crate::observed::ObservedPages;
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy, saved};
 use tidewatch_science::allocate::{Objective, Pages, allocate};
-use tidewatch_science::estimate::{
-    Counts, Gamma, Member, Pool, Visit, posterior_from_sums, url_pattern,
-};
-use tidewatch_science::weight::{PageInterest, WeightPrior};
-
-/// Half-life of interest: clicks of last week count half.
-const HALF_LIFE: Span = Span::WEEK;
-/// A given weight counts as much as this long a log.
-const PRIOR_LOG: Span = Span::WEEK;
-/// Expected clicks after which a page's own record outweighs the prior.
-const PRIOR_STRENGTH: f64 = 1.0;
 
 /// Where the weights of pages come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +50,9 @@ pub struct Settings {
 pub struct Refresher {
     settings: Settings,
     budget: f64,
-    pages: Vec<Known>,
+    pages: ObservedPages,
+    /// Fetches per second allocated to each page; `None` before the first round ended.
+    rates: Vec<Option<f64>>,
     /// Pages never fetched, in the order of discovery.
     new: Agenda<u32>,
     due: Agenda<(Time, u32)>,
@@ -73,40 +63,14 @@ pub struct Refresher {
     told: Option<FxHashMap<PageKey, f64>>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Known {
-    host: HostId,
-    key: PageKey,
-    pattern: u64,
-    weight: f64,
-    counts: Counts,
-    interest: PageInterest,
-    last: Option<Time>,
-    /// Fetches per second allocated; `None` before the first round ended.
-    rate: Option<f64>,
-    is_gone: bool,
-}
-
-impl Known {
-    fn due(&self) -> Option<Time> {
-        let last = self.last?;
-        match self.rate {
-            None => Some(last),
-            Some(rate) => {
-                let interval = Span::from_seconds(1.0 / rate).unwrap_or(Span::FOREVER);
-                (interval != Span::FOREVER).then_some(last + interval)
-            }
-        }
-    }
-}
-
 impl Refresher {
     /// A policy that knows nothing yet.
     pub fn new(settings: Settings) -> Self {
         Refresher {
             settings,
             budget: 0.0,
-            pages: Vec::new(),
+            pages: ObservedPages::default(),
+            rates: Vec::new(),
             new: Agenda::default(),
             due: Agenda::default(),
             rounds: Rounds::default(),
@@ -122,45 +86,28 @@ impl Refresher {
         Refresher { told: Some(rates), ..Self::new(settings) }
     }
 
+    /// When a page that was fetched is due again; `None` if never.
+    fn due(&self, page: PageId) -> Option<Time> {
+        let last = self.pages.of(page.index()).last_if_live()?;
+        let Some(rate) = self.rates[page.index()] else { return Some(last) };
+        let interval = Span::from_seconds(1.0 / rate).unwrap_or(Span::FOREVER);
+        (interval != Span::FOREVER).then_some(last + interval)
+    }
+
     fn enqueue(&mut self, page: PageId) {
-        let known = &self.pages[page.index()];
-        if let Some(due) = known.due() {
-            self.due.push((due, page.0), known.host, page);
+        if let Some(due) = self.due(page) {
+            self.due.push((due, page.0), self.pages.of(page.index()).host(), page);
         }
     }
 
     fn note(&mut self, seen: &Observation<'_>) {
-        let known = &mut self.pages[seen.page.index()];
-        match seen.outcome {
-            Outcome::Gone => {
-                known.is_gone = true;
-                return;
-            }
-            // Tried, but nothing learned: due again after its interval.
-            Outcome::Failed(_) => {}
-            Outcome::Fetched(content) => {
-                if let (Some(gap), Some(changed)) = (seen.gap(), content.changed) {
-                    let dated = content.last_modified.filter(|_| changed);
-                    let age = dated.map(|at| seen.at.since(at).seconds().min(gap.seconds()));
-                    known.counts.add(&Visit { gap: gap.seconds(), changed, age });
-                }
-            }
-        }
-        known.last = Some(seen.at);
+        self.pages.fetched(seen);
         self.enqueue(seen.page);
-    }
-
-    fn take_log(&mut self, rows: &[Interest]) {
-        let half_life = HALF_LIFE.seconds();
-        for row in rows.iter().filter(|row| row.kind == InterestKind::Click) {
-            let interest = &mut self.pages[row.page.index()].interest;
-            interest.click(row.at.seconds(), row.count, half_life);
-        }
     }
 
     /// Allocates the budget again, and queues every page again.
     fn start_round(&mut self) {
-        let live: Vec<usize> = (0..self.pages.len()).filter(|&p| !self.pages[p].is_gone).collect();
+        let live = self.pages.live();
         let change_rate = self.believed_rates(&live);
         let weight: Vec<f64> = live.iter().map(|&p| self.weight(p)).collect();
         let floor: Vec<f64> = live.iter().map(|&p| self.floor(p, live.len())).collect();
@@ -170,7 +117,7 @@ impl Refresher {
             return;
         };
         for (&page, &rate) in live.iter().zip(&allocation.rates) {
-            self.pages[page].rate = Some(rate);
+            self.rates[page] = Some(rate);
         }
         self.due = Agenda::default();
         for &page in &live {
@@ -181,41 +128,22 @@ impl Refresher {
     /// Posterior mean change rates, pooled by host and URL pattern.
     fn believed_rates(&self, live: &[usize]) -> Vec<f64> {
         if let Some(told) = &self.told {
-            let rate = |&page: &usize| told.get(&self.pages[page].key).copied().unwrap_or(0.0);
-            return live.iter().map(rate).collect();
+            let rate = |&page: &usize| told.get(&self.pages.of(page).key()).copied();
+            return live.iter().map(|page| rate(page).unwrap_or(0.0)).collect();
         }
-        let member = |&page: &usize| {
-            let known = &self.pages[page];
-            let host = u64::from(known.host.0);
-            Member { host, pattern: known.pattern, counts: known.counts }
-        };
-        let members: Vec<Member> = live.iter().map(member).collect();
-        let Some(pool) = Pool::fit(&members) else { return vec![0.0; live.len()] };
-        let rate = |member: &Member| {
-            let prior: Gamma = pool.prior(member.host, member.pattern);
-            posterior_from_sums(&member.counts, &prior).estimate.rate
-        };
-        members.par_iter().map(rate).collect()
+        self.pages.change_rates(live)
     }
 
     /// The lowest rate at which a page is visited, among `pages`.
     fn floor(&self, page: usize, pages: usize) -> f64 {
-        let even = self.budget / pages as f64;
-        let visits = self.pages[page].counts.visits();
-        if self.told.is_some() { 0.0 } else { even / (1.0 + visits as f64) }
+        if self.told.is_some() { 0.0 } else { self.pages.lowest_rate(page, self.budget, pages) }
     }
 
     fn weight(&self, page: usize) -> f64 {
-        let known = &self.pages[page];
-        if self.settings.weighing == Weighing::Given {
-            return known.weight;
+        match self.settings.weighing {
+            Weighing::Given => self.pages.of(page).weight(),
+            Weighing::Clicks => self.pages.logged_click_rate(page, self.now),
         }
-        let prior = WeightPrior {
-            rate: known.weight / PRIOR_LOG.seconds(),
-            seconds: PRIOR_LOG.seconds(),
-            strength: PRIOR_STRENGTH,
-        };
-        known.interest.click_rate(self.now.seconds(), HALF_LIFE.seconds(), &prior)
     }
 }
 
@@ -223,18 +151,8 @@ impl Policy for Refresher {
     fn learn(&mut self, event: &Event<'_>) {
         match event {
             Event::Discovered(found) => {
-                debug_assert_eq!(found.page.index(), self.pages.len());
-                self.pages.push(Known {
-                    host: found.host,
-                    key: found.key,
-                    pattern: PageKey::of(&url_pattern(found.url)).0,
-                    weight: found.weight,
-                    counts: Counts::default(),
-                    interest: PageInterest::new(found.at.seconds()),
-                    last: None,
-                    rate: None,
-                    is_gone: false,
-                });
+                self.pages.discovered(found);
+                self.rates.push(None);
                 // The first round ends when every page was visited once;
                 // whoever is told the rates need not wait.
                 if self.told.is_none() {
@@ -249,7 +167,7 @@ impl Policy for Refresher {
                 self.rounds.count();
                 self.note(seen);
             }
-            Event::Log(rows) => self.take_log(rows),
+            Event::Log(rows) => self.pages.log(rows),
             Event::Budget(rate) => self.budget = rate.as_per_second(),
             Event::Asked(_) | Event::Hinted(_) => {}
         }
@@ -283,26 +201,21 @@ impl Policy for Refresher {
         const RULE: &str =
             "visits are at even intervals, which follow from change rates and weights";
         let known = self.pages.get(page.index())?;
-        let interval = known.rate.and_then(|rate| Span::from_seconds(1.0 / rate));
-        let due = match known.last {
-            _ if known.is_gone => Due::Never,
+        let interval = self.rates[page.index()].and_then(|rate| Span::from_seconds(1.0 / rate));
+        let due = match known.last() {
             None => Due::InTurn,
-            Some(_) => known.due().map_or(Due::Never, Due::At),
+            Some(_) => self.due(page).map_or(Due::Never, Due::At),
         };
         let merit = interval.map_or(Merit::Turn, Merit::Every);
+        let explanation = Explanation::new(page, RULE, merit, due);
+        let (changes, visits) = (known.counts().changes(), known.counts().visits());
         Some(Explanation {
-            since: known.last,
-            is_gone: known.is_gone,
-            early: if due.time().is_some() { Early::Spare } else { Early::No },
             sooner: match self.settings.weighing {
                 Weighing::Given => &[Lever::Weight, Lever::Budget],
                 Weighing::Clicks => &[Lever::Clicks, Lever::Budget],
             },
-            history: Some(History {
-                changes: known.counts.changes(),
-                visits: known.counts.visits(),
-            }),
-            ..Explanation::new(page, RULE, merit, due)
+            history: Some(History { changes, visits }),
+            ..explanation.visited(known.last(), known.is_gone())
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::frontier::{
     Opic, PageRankOrder, QueryOrder, RankMass, Ranked, SharkSearch, Shuffled, SiteSize,
     SpawningRate, Topic,
 };
-use crate::longevity::{self, Longevity, Method, Threshold};
+use crate::longevity::{self, Longevity, PeriodMethod, Threshold};
 use crate::order::{Adaptive, AdaptiveRule, BreadthFirst, Proportional, Random, Uniform};
 use crate::peers::{CommonCrawl, Index, Lambda, Marginalia, MirrorSync, Tiers};
 use crate::price::{self, Price};
@@ -61,7 +61,7 @@ fn literal_echo(rule: Rule, setup: Setup) -> Box<dyn Policy> {
     Box::new(Echo::new(rule, settings))
 }
 
-fn longevity(method: Method) -> Box<dyn Policy> {
+fn longevity(method: PeriodMethod) -> Box<dyn Policy> {
     Box::new(Longevity::new(longevity::Settings::new(method, Threshold::Budget)))
 }
 
@@ -230,12 +230,12 @@ pub const POLICIES: &[Entry] = &[
         |setup| Box::new(Ranked::new(Classifier::new(None), setup.seed)),
     ),
     entry("curve-fit", "least divergence: a churn or scroll curve fitted to each page", |_| {
-        longevity(Method::CurveFit)
+        longevity(PeriodMethod::CurveFit)
     }),
     entry(
         "bound-based",
         "least divergence: periods doubled and halved between bounds on their worth",
-        |_| longevity(Method::BoundBased),
+        |_| longevity(PeriodMethod::BoundBased),
     ),
     entry(
         "echo-newpages",

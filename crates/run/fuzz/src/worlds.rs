@@ -14,7 +14,9 @@ use tidewatch_lab::{LabError, Start, World};
 use tidewatch_math::Draws;
 use tidewatch_policy::registry::{Entry, POLICIES};
 use tidewatch_policy::{Choice, Setup};
-use tidewatch_trace::{Change, Count, Host, Link, Page, Signal, Signals, Trace, Versions};
+use tidewatch_trace::{
+    Change, Count, Host, Signals, Trace, TraceLink, TracePage, TraceSignal, Versions,
+};
 
 use crate::streams::{Scale, Stream};
 
@@ -111,7 +113,7 @@ fn trace(dice: &mut Dice) -> Trace {
         Host { name: format!("h{number}.test").into(), max_rate }
     };
     let count = if dice.once_in(40) { 0 } else { 1 + dice.below(MOST_PAGES) };
-    let (mut pages, mut named): (Vec<Page>, u32) = (Vec::new(), 0);
+    let (mut pages, mut named): (Vec<TracePage>, u32) = (Vec::new(), 0);
     for id in 0..count {
         // Hosts are numbered in the order in which pages name them.
         let is_new = named < most_hosts && (named == 0 || dice.once_in(3));
@@ -154,7 +156,7 @@ fn trace(dice: &mut Dice) -> Trace {
         let mut rows = Vec::new();
         for _ in 0..dice.below(60) {
             let (page, at) = event(&trace.pages, end, dice);
-            rows.push(Signal { page, at, kind: dice.below(2) as u32 });
+            rows.push(TraceSignal { page, at, kind: dice.below(2) as u32 });
         }
         rows.sort_by_key(|row| (row.at, row.page, row.kind));
         rows.dedup();
@@ -165,12 +167,12 @@ fn trace(dice: &mut Dice) -> Trace {
     trace
 }
 
-fn page(id: u64, host: u32, duration: Span, dice: &mut Dice) -> Page {
+fn page(id: u64, host: u32, duration: Span, dice: &mut Dice) -> TracePage {
     let born = if dice.once_in(3) { dice.within(duration) } else { Time::ZERO };
     let end = Time::ZERO + duration;
     let died = dice.once_in(5).then(|| dice.after(born, end));
     let word = ["tide", "goal", "vote", "2024/05"][dice.below(4) as usize];
-    Page {
+    TracePage {
         id,
         url: format!("https://h{host}.test/{word}/{id}").into(),
         host,
@@ -182,13 +184,13 @@ fn page(id: u64, host: u32, duration: Span, dice: &mut Dice) -> Page {
     }
 }
 
-fn event(pages: &[Page], end: Time, dice: &mut Dice) -> (u32, Time) {
+fn event(pages: &[TracePage], end: Time, dice: &mut Dice) -> (u32, Time) {
     let page = dice.below(pages.len() as u64) as u32;
     (page, dice.after(pages[page as usize].born, end))
 }
 
-fn links(pages: &[Page], end: Time, dice: &mut Dice) -> Vec<Link> {
-    let mut links: Vec<Link> = Vec::new();
+fn links(pages: &[TracePage], end: Time, dice: &mut Dice) -> Vec<TraceLink> {
+    let mut links: Vec<TraceLink> = Vec::new();
     for _ in 0..dice.below(3 * pages.len() as u64 + 1) {
         let source = dice.below(pages.len() as u64) as u32;
         let page = dice.below(pages.len() as u64) as u32;
@@ -199,13 +201,13 @@ fn links(pages: &[Page], end: Time, dice: &mut Dice) -> Vec<Link> {
         let appears = dice.after(born, end);
         let disappears = dice.once_in(3).then(|| dice.after(appears, end));
         let position = (!dice.once_in(3)).then(|| dice.below(9) as u32);
-        links.push(Link { source, page, appears, disappears, position });
+        links.push(TraceLink { source, page, appears, disappears, position });
     }
     links
 }
 
 /// Every version flips a few of a page's fragments.
-fn versions(pages: &[Page], end: Time, dice: &mut Dice) -> Versions {
+fn versions(pages: &[TracePage], end: Time, dice: &mut Dice) -> Versions {
     let mut versions = Versions::default();
     for (number, page) in (0..).zip(pages) {
         let mut times: Vec<Time> = (0..dice.below(8)).map(|_| dice.after(page.born, end)).collect();
@@ -272,9 +274,9 @@ pub(crate) fn world(input: &[u8]) {
 /// Whether a page that any policy may fetch at any time is known from the start.
 fn has_a_page(world: &World, settings: &Settings) -> bool {
     let trace = world.trace();
-    let is_open = |page: &Page| trace.hosts[page.host as usize].max_rate.is_none();
-    let is_there = |page: &Page| page.born == Time::ZERO && page.died.is_none();
-    let is_known = |page: &Page| page.is_seed || settings.start == Start::Warm;
+    let is_open = |page: &TracePage| trace.hosts[page.host as usize].max_rate.is_none();
+    let is_there = |page: &TracePage| page.born == Time::ZERO && page.died.is_none();
+    let is_known = |page: &TracePage| page.is_seed || settings.start == Start::Warm;
     // Something is worth a fetch: it matters and changes.
     let changes = |page: usize| world.changes_of(page as u32) > 0;
     let pages = trace.pages.iter().enumerate();

@@ -123,7 +123,7 @@ impl SnapshotWorth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidewatch_trace::{Host, Page, Trace, Versions};
+    use tidewatch_trace::{Host, Trace, TracePage, Versions};
 
     /// One page on which every version replaces what was there.
     fn world(versions: &[(u64, &[u64], &[u64])]) -> World {
@@ -131,7 +131,7 @@ mod tests {
         for (day, added, removed) in versions {
             rows.push(0, Time::ZERO + Span::DAY.times(*day), added, removed);
         }
-        let page = Page {
+        let page = TracePage {
             id: 0,
             url: "https://a.example/".into(),
             host: 0,

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{PageKey, Rate, Span, Time};
-use tidewatch_trace::{Count, Link, Trace, Version};
+use tidewatch_trace::{Count, Trace, TraceLink, Version};
 
 use crate::LabError;
 use crate::words::Words;
@@ -139,7 +139,7 @@ impl World {
     }
 
     /// The links that a page ever shows, by first appearance.
-    pub fn links_of(&self, source: u32) -> &[Link] {
+    pub fn links_of(&self, source: u32) -> &[TraceLink] {
         &self.trace.links[self.links.of(source)]
     }
 
@@ -196,7 +196,7 @@ impl World {
 
     /// Where a link stands on its source: by position, the latest first among equals. Links without a
     /// position come last, in an order that tells nothing.
-    pub fn place(&self, link: &Link) -> impl Ord + use<> {
+    pub fn place(&self, link: &TraceLink) -> impl Ord + use<> {
         let declared = link.position.map(|position| (position, Reverse(link.appears)));
         (declared.is_none(), declared, self.key(link.page))
     }

@@ -5,7 +5,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::palette::{self, DARK, LIGHT};
+use crate::palette::{DARK, LIGHT};
 use crate::report::{Block, Report, Section};
 use crate::text::clean;
 use crate::{Graphic, Size};
@@ -23,8 +23,8 @@ pub fn stylesheet() -> String {
         ":root{{color-scheme:light dark;{light}}}\
          @media (prefers-color-scheme:dark){{:root{{{dark}}}}}\
          @media print{{:root{{color-scheme:light;{light}}}}}\n{rules}",
-        light = palette::variables(&LIGHT),
-        dark = palette::variables(&DARK),
+        light = LIGHT.variables(),
+        dark = DARK.variables(),
         rules = crate::chart::stylesheet() + include_str!("style.css"),
     )
 }

@@ -11,23 +11,23 @@ pub(crate) const SERIES_COLOURS: usize = 8;
 /// Colours of one theme, as `#rrggbb`.
 pub(crate) struct Theme {
     /// The page.
-    pub(crate) background: &'static str,
+    background: &'static str,
     /// Tiles, table heads and preformatted blocks.
-    pub(crate) surface: &'static str,
+    surface: &'static str,
     /// Text.
-    pub(crate) ink: &'static str,
+    ink: &'static str,
     /// Secondary text: axis labels, captions, notes.
-    pub(crate) muted: &'static str,
+    muted: &'static str,
     /// Hairlines: grid and table rules. No text is drawn in it.
-    pub(crate) rule: &'static str,
+    rule: &'static str,
     /// Axis lines and whiskers.
-    pub(crate) axis: &'static str,
+    axis: &'static str,
     /// Links.
-    pub(crate) accent: &'static str,
+    accent: &'static str,
     /// The best value of a column.
-    pub(crate) best: &'static str,
+    best: &'static str,
     /// Series, in order.
-    pub(crate) series: [&'static str; SERIES_COLOURS],
+    series: [&'static str; SERIES_COLOURS],
 }
 
 pub(crate) const LIGHT: Theme = Theme {
@@ -58,24 +58,20 @@ pub(crate) const DARK: Theme = Theme {
     ],
 };
 
-/// The theme as CSS custom properties.
-pub(crate) fn variables(theme: &Theme) -> String {
-    let mut css = format!(
-        "--bg:{};--surface:{};--ink:{};--muted:{};--rule:{};--axis:{};--accent:{};--best:{};",
-        theme.background,
-        theme.surface,
-        theme.ink,
-        theme.muted,
-        theme.rule,
-        theme.axis,
-        theme.accent,
-        theme.best,
-    );
-    for (i, colour) in theme.series.iter().enumerate() {
-        // Writing to a String cannot fail.
-        let _ = write!(css, "--s{i}:{colour};");
+impl Theme {
+    /// The theme as CSS custom properties.
+    pub(crate) fn variables(&self) -> String {
+        let Theme { background, surface, ink, muted, rule, axis, accent, best, series } = self;
+        let mut css = format!(
+            "--bg:{background};--surface:{surface};--ink:{ink};--muted:{muted};--rule:{rule};\
+             --axis:{axis};--accent:{accent};--best:{best};",
+        );
+        for (i, colour) in series.iter().enumerate() {
+            // Writing to a String cannot fail.
+            let _ = write!(css, "--s{i}:{colour};");
+        }
+        css
     }
-    css
 }
 
 #[cfg(test)]

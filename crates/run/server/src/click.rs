@@ -39,9 +39,9 @@ pub(crate) async fn go(
     headers: HeaderMap,
     fields: Result<Fields<Link>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    let Some(search) = shared.search.clone() else { return answer(Verdict::Forged) };
+    let Some(search) = shared.search().cloned() else { return answer(Verdict::Forged) };
     let Fields(link) = fields.unwrap_or_default();
-    let address = client::address(peer, &headers, shared.is_proxied);
+    let address = client::address(peer, &headers, shared.is_proxied());
     let work = move || judge(&search, &link.t, address);
     if let Ok(Ok(verdict)) = tokio::task::spawn_blocking(work).await {
         return answer(verdict);
@@ -52,11 +52,11 @@ pub(crate) async fn go(
 
 fn judge(search: &Search, text: &str, address: IpAddr) -> Result<Verdict, SearchError> {
     let now_ms = now_ms();
-    let client = search.desk.client(address, now_ms / 1_000)?;
+    let client = search.desk().client(address, now_ms / 1_000)?;
     let url = |ticket: Ticket| -> Result<Option<String>, SearchError> {
-        Ok(search.searcher.page(ticket.page)?.map(|page| page.url))
+        Ok(search.searcher().page(ticket.page)?.map(|page| page.url))
     };
-    Ok(match search.desk.click(text, client, now_ms)? {
+    Ok(match search.desk().click(text, client, now_ms)? {
         Ok(clicked) => url(clicked.ticket)?.map_or(Verdict::Gone, Verdict::Follow),
         Err(BadTicket::Expired(ticket)) => Verdict::Expired(url(ticket)?),
         Err(BadTicket::Forged) => Verdict::Forged,

@@ -25,7 +25,7 @@ use crate::search_page::count;
 use crate::shared::Shared;
 
 pub(crate) async fn overview(State(shared): State<Arc<Shared>>) -> Response {
-    let body = match shared.board.figures() {
+    let body = match shared.board().figures() {
         None => beginning(),
         Some(figures) if figures.status.pages == 0 => beginning(),
         Some(figures) => overview_of(&figures),
@@ -222,7 +222,7 @@ fn unanswered(why: &NoAnswer) -> Markup {
 }
 
 pub(crate) async fn hosts(State(shared): State<Arc<Shared>>) -> Response {
-    let found = shared.asker.hosts().await;
+    let found = shared.asker().hosts().await;
     let body = html! {
         h1 { "Hosts" }
         div data-live="hosts" {
@@ -268,7 +268,7 @@ fn host_table(hosts: &[HostView]) -> Table {
 }
 
 pub(crate) async fn sources(State(shared): State<Arc<Shared>>) -> Response {
-    let found = shared.asker.sources().await;
+    let found = shared.asker().sources().await;
     let body = html! {
         h1 { "Sources" }
         div data-live="sources" {
@@ -318,7 +318,7 @@ pub(crate) async fn page(
         (_, Err(refused)) => {
             html! { p role="status" { "This is not a valid URL: " (clean(&refused.to_string())) "." } }
         }
-        (_, Ok(url)) => match shared.asker.page(url.clone()).await {
+        (_, Ok(url)) => match shared.asker().page(url.clone()).await {
             Ok(found) => portrait(&url, &found),
             Err(why) => unanswered(&why),
         },
@@ -382,7 +382,7 @@ pub(crate) async fn what_if(
 ) -> Response {
     let Fields(times) = fields.unwrap_or_default();
     let times = times.read().unwrap_or(2.0);
-    let found = shared.asker.what_if(multiple(times)).await;
+    let found = shared.asker().what_if(multiple(times)).await;
     let body = html! {
         h1 { "What if" }
         form.slider action="/dashboard/what-if" method="get" data-follow="what-if" {

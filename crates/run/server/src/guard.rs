@@ -50,9 +50,9 @@ fn is_ours(shared: &Shared, uri: &Uri, headers: &HeaderMap) -> bool {
     let name = without_port(named).to_ascii_lowercase();
     if let Ok(address) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
         // An address is not a name: nobody can point it elsewhere.
-        return address == shared.address.ip() || !shared.is_loopback() || address.is_loopback();
+        return address == shared.address().ip() || !shared.is_loopback() || address.is_loopback();
     }
-    name == "localhost" || shared.names.iter().any(|known| known.eq_ignore_ascii_case(&name))
+    name == "localhost" || shared.is_named(&name)
 }
 
 fn without_port(host: &str) -> &str {
@@ -74,7 +74,7 @@ pub(crate) async fn check_access(
         return next.run(request).await;
     }
     let (scheme, why) = match access {
-        _ if shared.token.is_none() => (
+        _ if !shared.has_token() => (
             "Basic realm=\"Tidewatch\"",
             "This needs a token, and the server was started without one. Start it with --token-file.",
         ),
@@ -94,10 +94,7 @@ pub(crate) async fn check_access(
 
 fn is_allowed(shared: &Shared, access: Access, request: &Request) -> bool {
     let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let is_right = |given: Option<&str>| match (given, &shared.token) {
-        (Some(given), Some(token)) => is_equal(given.as_bytes(), token.as_bytes()),
-        _ => false,
-    };
+    let is_right = |given: Option<&str>| given.is_some_and(|given| shared.is_token(given));
     let bearer = given.and_then(|given| given.strip_prefix("Bearer "));
     match access {
         Access::Public => true,
@@ -116,13 +113,8 @@ fn is_allowed(shared: &Shared, access: Access, request: &Request) -> bool {
 fn is_local(shared: &Shared, request: &Request) -> bool {
     let is_from_here =
         request.extensions().get::<Peer>().is_some_and(|Peer(peer)| peer.ip().is_loopback());
-    let is_direct = !shared.is_proxied && !is_forwarded(request.headers());
+    let is_direct = !shared.is_proxied() && !is_forwarded(request.headers());
     is_direct && is_from_here && shared.is_loopback()
-}
-
-/// Compares in constant time.
-fn is_equal(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |d, (a, b)| d | (a ^ b)) == 0
 }
 
 /// The password of RFC 7617.
@@ -174,6 +166,7 @@ pub(crate) async fn add_headers(request: Request, next: Next) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::is_equal;
 
     #[test]
     fn hosts_are_read_with_and_without_port() {

@@ -97,6 +97,6 @@ impl Server {
 
     /// Publishes the crawl's figures.
     pub fn publish(&self, figures: Figures) {
-        self.shared.board.publish(figures);
+        self.shared.board().publish(figures);
     }
 }

@@ -46,13 +46,13 @@ fn no_answer(why: NoAnswer) -> Response {
 
 pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Response {
     shared
-        .board
+        .board()
         .figures()
         .map_or_else(no_figures, |figures| Json(figures.to_json()).into_response())
 }
 
 pub(crate) async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
-    let Some(figures) = shared.board.figures() else { return no_figures() };
+    let Some(figures) = shared.board().figures() else { return no_figures() };
     let text = prometheus::text(&figures.status, figures.index.as_ref());
     ([(header::CONTENT_TYPE, prometheus::KIND)], text).into_response()
 }
@@ -74,7 +74,7 @@ pub(crate) async fn why(
         Err(refused) => return refuse(StatusCode::BAD_REQUEST, &refused.to_string()),
     };
     let text = url.as_str().to_owned();
-    let found = match shared.asker.page(url).await {
+    let found = match shared.asker().page(url).await {
         Ok(found) => found,
         Err(why) => return no_answer(why),
     };
@@ -118,7 +118,7 @@ pub(crate) async fn what_if(
     let Some(times) = times.read() else {
         return refuse(StatusCode::BAD_REQUEST, "times must be a number from 0.01 to 100");
     };
-    match shared.asker.what_if(multiple(times)).await {
+    match shared.asker().what_if(multiple(times)).await {
         Ok(Some(both)) => {
             let both = json!({ "now": what_if_json(&both.now), "then": what_if_json(&both.then) });
             Json(both).into_response()
@@ -168,7 +168,7 @@ pub(crate) async fn add_seeds(
             Err(refused) => return refuse(StatusCode::BAD_REQUEST, &format!("`{url}`: {refused}")),
         }
     }
-    match shared.asker.add_seeds(urls).await {
+    match shared.asker().add_seeds(urls).await {
         Ok(()) => Json(json!({ "seeds": seeds.urls.len() })).into_response(),
         Err(why) => no_answer(why),
     }
@@ -185,7 +185,7 @@ pub(crate) async fn set_budget(
     let Ok(budget) = wanted.budget.parse::<Rate>() else {
         return refuse(StatusCode::BAD_REQUEST, "a budget reads like 5/s, 300/min or 2/h");
     };
-    match shared.asker.set_budget(budget).await {
+    match shared.asker().set_budget(budget).await {
         Ok(()) => Json(json!({ "budget_per_s": budget.as_per_second() })).into_response(),
         Err(why) => no_answer(why),
     }
@@ -193,7 +193,7 @@ pub(crate) async fn set_budget(
 
 pub(crate) async fn events(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     let (sender, receiver) = tokio::sync::mpsc::channel(2);
-    let changes = shared.board.changes();
+    let changes = shared.board().changes();
     tokio::spawn(send_events(shared, changes, sender));
     Sse::new(Receiving(receiver)).keep_alive(KeepAlive::default())
 }
@@ -207,7 +207,7 @@ async fn send_events(
     changes.mark_changed();
     while changes.changed().await.is_ok() {
         changes.borrow_and_update();
-        if let Some(figures) = shared.board.figures() {
+        if let Some(figures) = shared.board().figures() {
             let event = Event::default().event("figures").data(brief(&figures).to_string());
             if sender.send(event).await.is_err() {
                 return;

@@ -36,7 +36,7 @@ fn is_name(name: &str) -> bool {
 }
 
 pub(crate) async fn list(State(shared): State<Arc<Shared>>) -> Response {
-    let names = names(shared.reports.as_deref());
+    let names = names(shared.reports());
     let body = html! {
         h1 { "Reports" }
         @if names.is_empty() {
@@ -60,7 +60,7 @@ pub(crate) async fn show(
     State(shared): State<Arc<Shared>>,
     Part_(name): Part_<String>,
 ) -> Response {
-    let path = shared.reports.as_deref().filter(|_| is_name(&name)).map(|dir| dir.join(&name));
+    let path = shared.reports().filter(|_| is_name(&name)).map(|dir| dir.join(&name));
     let is_short = |path: &std::path::PathBuf| {
         std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() <= MOST_BYTES)
     };

@@ -24,18 +24,18 @@ pub(crate) async fn search(
     State(shared): State<Arc<Shared>>,
     fields: Result<Fields<Asked>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    let Some(search) = shared.search.clone() else {
+    let Some(search) = shared.search().cloned() else {
         return refuse(StatusCode::NOT_FOUND, "this crawl keeps no index");
     };
     let Fields(asked) = fields.unwrap_or_default();
     let count = asked.count.parse().unwrap_or(USUAL).clamp(1, MOST);
-    let Ok(_turn) = Arc::clone(&search.turns).acquire_owned().await else {
+    let Some(_turn) = search.turn().await else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down");
     };
     let work = move || {
         let query = asked.query();
         let skip = asked.page().saturating_mul(count);
-        let found = search.searcher.search(&query, skip, count, now_ms() / 1_000);
+        let found = search.searcher().search(&query, skip, count, now_ms() / 1_000);
         found.map(|found| {
             json!({
                 "query": query.typed,

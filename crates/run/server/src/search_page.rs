@@ -44,10 +44,10 @@ impl Asked {
 }
 
 pub(crate) async fn home(State(shared): State<Arc<Shared>>) -> Response {
-    let Some(search) = &shared.search else {
+    let Some(search) = shared.search() else {
         return Redirect::to("/dashboard").into_response();
     };
-    let pages = search.searcher.pages();
+    let pages = search.searcher().pages();
     let body = html! {
         div.home {
             h1 { "Search" }
@@ -69,15 +69,15 @@ pub(crate) async fn results(
     headers: HeaderMap,
     fields: Result<Fields<Asked>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    let Some(search) = shared.search.clone() else { return no_index() };
+    let Some(search) = shared.search().cloned() else { return no_index() };
     // A malformed query string counts as an empty one.
     let Fields(asked) = fields.unwrap_or_default();
     let query = asked.query();
     if query.is_empty() {
         return nothing_asked(&query);
     }
-    let Ok(_turn) = Arc::clone(&search.turns).acquire_owned().await else { return no_index() };
-    let address = client::address(peer, &headers, shared.is_proxied);
+    let Some(_turn) = search.turn().await else { return no_index() };
+    let address = client::address(peer, &headers, shared.is_proxied());
     let work = move || Results::find(&search, query, asked.page(), address);
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(results)) => {
@@ -132,11 +132,11 @@ impl Results {
         let (began, now_ms) = (std::time::Instant::now(), now_ms());
         let now_s = now_ms / 1_000;
         let skip = page.saturating_mul(RESULTS);
-        let found = search.searcher.search(&query, skip, RESULTS, now_s)?;
+        let found = search.searcher().search(&query, skip, RESULTS, now_s)?;
         let pages: Vec<PageRef> = found.hits.iter().map(|hit| hit.page).collect();
-        let client = search.desk.client(address, now_s)?;
+        let client = search.desk().client(address, now_s)?;
         let first = u16::try_from(skip + 1).unwrap_or(u16::MAX);
-        let links = search.desk.show(&query.typed, first, &pages, client, now_ms)?;
+        let links = search.desk().show(&query.typed, first, &pages, client, now_ms)?;
         let seconds = began.elapsed().as_secs_f64();
         Ok(Results { query, found, links, page, seconds, now_s })
     }
@@ -310,7 +310,7 @@ fn ago(seconds: i64) -> String {
 pub(crate) async fn opensearch(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     // The host name was checked: it is one of ours.
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.map_or_else(|| shared.address.to_string(), str::to_owned);
+    let host = host.map_or_else(|| shared.address().to_string(), str::to_owned);
     let body = html! {
         (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>"))
         OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/" {

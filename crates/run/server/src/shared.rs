@@ -1,13 +1,13 @@
 //! State that all requests share.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidewatch_search::Searcher;
 use tidewatch_search::clicks::Desk;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::ask::Asker;
 use crate::{Board, Options};
@@ -17,22 +17,22 @@ const SEARCHES: usize = 8;
 
 /// State of a server.
 pub(crate) struct Shared {
-    pub(crate) address: SocketAddr,
-    pub(crate) token: Option<String>,
-    pub(crate) names: Vec<String>,
-    pub(crate) is_proxied: bool,
-    pub(crate) search: Option<Search>,
-    pub(crate) reports: Option<PathBuf>,
-    pub(crate) board: Board,
-    pub(crate) asker: Asker,
+    address: SocketAddr,
+    token: Option<String>,
+    names: Vec<String>,
+    is_proxied: bool,
+    search: Option<Search>,
+    reports: Option<PathBuf>,
+    board: Board,
+    asker: Asker,
 }
 
 /// What a search needs.
 #[derive(Clone)]
 pub(crate) struct Search {
-    pub(crate) searcher: Searcher,
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) turns: Arc<Semaphore>,
+    searcher: Searcher,
+    desk: Arc<Desk>,
+    turns: Arc<Semaphore>,
 }
 
 impl Shared {
@@ -44,9 +44,67 @@ impl Shared {
         Shared { address, token, names, is_proxied, search, reports, board, asker }
     }
 
+    /// The address that the server listens on.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether `given` is the token; compares in constant time.
+    pub(crate) fn is_token(&self, given: &str) -> bool {
+        self.token.as_ref().is_some_and(|token| is_equal(token.as_bytes(), given.as_bytes()))
+    }
+
+    /// Whether `name` is one of the names that the operator gave the server.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether requests come through a proxy that names the client.
+    pub(crate) fn is_proxied(&self) -> bool {
+        self.is_proxied
+    }
+
+    /// The index and the click log, if there are.
+    pub(crate) fn search(&self) -> Option<&Search> {
+        self.search.as_ref()
+    }
+
+    /// The directory of the reports.
+    pub(crate) fn reports(&self) -> Option<&Path> {
+        self.reports.as_deref()
+    }
+
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
+    }
+
+    pub(crate) fn asker(&self) -> &Asker {
+        &self.asker
+    }
+
     /// Whether only this machine can reach the listener.
     pub(crate) fn is_loopback(&self) -> bool {
         self.address.ip().is_loopback()
+    }
+}
+
+impl Search {
+    pub(crate) fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    /// The click log.
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Waits until few enough searches run; `None` if the server is shutting down.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.turns).acquire_owned().await.ok()
     }
 }
 
@@ -54,4 +112,9 @@ impl Shared {
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Compares in constant time.
+pub(crate) fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |d, (a, b)| d | (a ^ b)) == 0
 }

@@ -10,12 +10,12 @@ use tidewatch_core::{Rate, Span};
 use tidewatch_fetch::Hosts;
 use tidewatch_service::{Service, ServiceConfig};
 use tidewatch_testing::living;
-use tidewatch_web::Habits;
+use tidewatch_web::WebHabits;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A web of four hosts with ten pages each, in place of the real one.
     let runtime = tokio::runtime::Runtime::new()?;
-    let web = living::serve(&runtime, &living::web(4, 40), 1, Habits::faultless());
+    let web = living::serve(&runtime, &living::web(4, 40), 1, WebHabits::faultless());
 
     let dir = tempfile::tempdir()?;
     let mut config = ServiceConfig::new(dir.path());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::Span;
 use tidewatch_lab::generate::renewal;
-use tidewatch_web::{Accelerated, Habits, Limits, Server, ServerOptions, Site};
+use tidewatch_web::{Accelerated, Limits, ServerOptions, Site, WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 /// The number in the environment variable `name`, or `usual`. Larger runs are started by hand.
@@ -21,7 +21,7 @@ pub fn web(hosts: usize, pages: usize) -> renewal::Config {
 }
 
 /// Serves a web in real time, each host at its own loopback address.
-pub fn serve(runtime: &Runtime, web: &renewal::Config, seed: u64, habits: Habits) -> Server {
+pub fn serve(runtime: &Runtime, web: &renewal::Config, seed: u64, habits: WebHabits) -> WebServer {
     serve_at(runtime, web, seed, habits, web.hosts)
 }
 
@@ -30,9 +30,9 @@ pub fn serve_at(
     runtime: &Runtime,
     web: &renewal::Config,
     seed: u64,
-    habits: Habits,
+    habits: WebHabits,
     addresses: usize,
-) -> Server {
+) -> WebServer {
     let trace = renewal::generate(web, seed).trace;
     let site = Arc::new(Site::new(trace, seed, habits).unwrap());
     let limits = Limits {
@@ -45,5 +45,5 @@ pub fn serve_at(
     };
     let options = ServerOptions { limits, ..ServerOptions::default() };
     let _inside = runtime.enter();
-    Server::start(site, Accelerated::new(Instant::now(), 1.0), &options).unwrap()
+    WebServer::start(site, Accelerated::new(Instant::now(), 1.0), &options).unwrap()
 }

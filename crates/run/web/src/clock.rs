@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use tidewatch_core::Time;
 
 /// The time of the served web.
-pub trait Clock: Send + Sync + 'static {
+pub trait WebClock: Send + Sync + 'static {
     /// Now, in the trace's time.
     fn now(&self) -> Time;
 }
 
-impl<F: Fn() -> Time + Send + Sync + 'static> Clock for F {
+impl<F: Fn() -> Time + Send + Sync + 'static> WebClock for F {
     fn now(&self) -> Time {
         self()
     }
@@ -49,7 +49,7 @@ impl Accelerated {
     }
 }
 
-impl Clock for Accelerated {
+impl WebClock for Accelerated {
     fn now(&self) -> Time {
         self.at(Instant::now())
     }
@@ -66,13 +66,13 @@ impl ByHand {
     }
 }
 
-impl Clock for ByHand {
+impl WebClock for ByHand {
     fn now(&self) -> Time {
         Time::from_micros(self.0.load(Ordering::SeqCst))
     }
 }
 
-impl<C: Clock> Clock for std::sync::Arc<C> {
+impl<C: WebClock> WebClock for std::sync::Arc<C> {
     fn now(&self) -> Time {
         (**self).now()
     }

@@ -10,7 +10,7 @@ use tidewatch_math::rng::Draws;
 
 /// Frequency of each behaviour, as shares of hosts or pages from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Habits {
+pub struct WebHabits {
     /// Hosts without a `robots.txt` (404).
     pub without_robots: f64,
     /// Hosts, among those with a `robots.txt`, that disallow `/private/` and still link to it.
@@ -39,10 +39,10 @@ pub struct Habits {
     pub slowest: Duration,
 }
 
-impl Default for Habits {
+impl Default for WebHabits {
     /// A web with a little of everything.
     fn default() -> Self {
-        Habits {
+        WebHabits {
             without_robots: 0.15,
             private: 0.4,
             crawl_delay: 0.2,
@@ -60,11 +60,11 @@ impl Default for Habits {
     }
 }
 
-impl Habits {
+impl WebHabits {
     /// A web without faults: every host has a `robots.txt` that allows everything, no page has moved or
     /// fails, and all hosts are fast.
     pub fn faultless() -> Self {
-        Habits {
+        WebHabits {
             without_robots: 0.0,
             private: 0.0,
             crawl_delay: 0.0,
@@ -74,7 +74,7 @@ impl Habits {
             outage: 0.0,
             failure: 0.0,
             slow: 0.0,
-            ..Habits::default()
+            ..WebHabits::default()
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_faultless_web_has_no_faults() {
-        let habits = Habits::faultless();
+        let habits = WebHabits::faultless();
         for i in 0..1000 {
             let host = habits.host(7, i);
             assert!(host.has_robots && !host.has_private && !host.has_circle);
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_outage_lasts_for_its_period_and_says_when_it_ends() {
-        let habits = Habits { outage: 0.5, ..Habits::faultless() };
+        let habits = WebHabits { outage: 0.5, ..WebHabits::faultless() };
         let period = habits.outage_period;
         let starts = (0..100).map(|n| Time::ZERO + period.times(n));
         let start = starts.into_iter().find(|&t| habits.outage(1, 2, t).is_some()).unwrap();
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn shares_are_met() {
-        let habits = Habits::default();
+        let habits = WebHabits::default();
         let moved = (0..10_000).filter(|&page| habits.moved(3, page).is_some()).count() as f64;
         // Six standard deviations of a binomial count.
         let spread = 6.0 * (10_000.0 * habits.moved * (1.0 - habits.moved)).sqrt();

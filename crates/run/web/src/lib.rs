@@ -1,7 +1,7 @@
 //! The living web: a trace served over real HTTP on loopback.
 //!
 //! A [`Site`] computes the reply to a request as a pure function of (trace, seed, habits, time). A
-//! [`Server`] serves it: one loopback address per host, one port, a [`Clock`] for the time of that web,
+//! [`WebServer`] serves it: one loopback address per host, one port, a [`WebClock`] for the time of that web,
 //! and a [`RequestLog`] of everything that clients did, to judge a crawler's politeness from the
 //! server's side.
 //!
@@ -26,11 +26,11 @@ mod server;
 mod site;
 mod text;
 
-pub use clock::{Accelerated, ByHand, Clock};
+pub use clock::{Accelerated, ByHand, WebClock};
 pub use error::WebError;
-pub use habits::Habits;
+pub use habits::WebHabits;
 pub use server::{
-    Connection, Counters, HostCounters, Limits, LoggedRequest, Names, RequestLog, Server,
-    ServerOptions,
+    Connection, Counters, HostCounters, Limits, LoggedRequest, Names, RequestLog, ServerOptions,
+    WebServer,
 };
 pub use site::{PageRequest, Reply, Served, Site, over_http};

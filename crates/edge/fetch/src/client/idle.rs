@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connect::{Connection, Sender};
+use crate::connection::Connection;
 
 /// Most idle connections, over all origins.
 const MAX_IDLE: usize = 1024;
@@ -38,14 +38,5 @@ impl Idle {
         // Of any age: a closed connection is detected, and an open one must not be doubled.
         let (connection, _) = idle.remove(origin)?;
         connection.is_open().then_some(connection)
-    }
-}
-
-impl Connection {
-    fn is_open(&self) -> bool {
-        match &self.sender {
-            Sender::H1(sender) => !sender.is_closed(),
-            Sender::H2(sender) => !sender.is_closed(),
-        }
     }
 }

@@ -11,7 +11,7 @@ use super::{Fetcher, is_redirect};
 use crate::{
     Failure, Hop, Limits, Purpose, Request, Response,
     coding::{Body, codings},
-    connect::Connection,
+    connection::Connection,
 };
 
 /// Bytes kept of a redirect's body.
@@ -27,7 +27,7 @@ impl Fetcher {
         response: hyper::Response<Incoming>,
     ) -> Result<(), Failure> {
         let (parts, body) = response.into_parts();
-        let mut head = connection.tape.take();
+        let mut head = connection.take_head();
         if head.is_empty() {
             head = synthetic_head(&parts);
         }

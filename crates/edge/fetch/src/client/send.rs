@@ -11,10 +11,7 @@ use hyper::{
 use tidewatch_core::url::CanonicalUrl;
 
 use super::Fetcher;
-use crate::{
-    Failure, Hop, Purpose, Request,
-    connect::{Connection, Sender},
-};
+use crate::{Failure, Hop, Purpose, Request, connection::Connection};
 
 impl Fetcher {
     /// Sends a request over the idle connection, or a new one if there is none or it died.
@@ -25,7 +22,7 @@ impl Fetcher {
         started: Instant,
     ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
         if let Some(connection) = self.idle.unpark(hop.url.origin()) {
-            hop.address = Some(connection.address);
+            hop.address = Some(connection.address());
             match self.send_over(connection, &hop.url, headers).await {
                 // Servers close idle connections at any time: retry on a new one.
                 Err(Failure::Incomplete) => {}
@@ -34,7 +31,7 @@ impl Fetcher {
         }
         let connection = self.connector.connect(&hop.url).await?;
         hop.connect = Some(started.elapsed());
-        hop.address = Some(connection.address);
+        hop.address = Some(connection.address());
         // A body that breaks off is its page's fault; a connection that ends before any answer is
         // its host's.
         self.send_over(connection, &hop.url, headers).await.map_err(|failure| match failure {
@@ -49,34 +46,19 @@ impl Fetcher {
         url: &CanonicalUrl,
         headers: &HeaderMap,
     ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
-        let is_h2 = matches!(connection.sender, Sender::H2(_));
-        let target =
-            if is_h2 || connection.wants_whole_url { url.as_str() } else { url.path_and_query() };
         let mut request = hyper::Request::new(Empty::<Bytes>::new());
-        *request.uri_mut() = target.parse().map_err(|_| Failure::Protocol {
+        *request.uri_mut() = connection.target(url).parse().map_err(|_| Failure::Protocol {
             why: "the URL cannot stand in a request".to_owned(),
         })?;
         *request.headers_mut() = headers.clone();
         self.private_headers.put(url, request.headers_mut());
-        if let (true, Some(proxy)) = (connection.wants_whole_url, &self.connector.proxy)
-            && let Some(Ok(value)) = proxy.authorization.as_deref().map(HeaderValue::from_str)
+        if connection.wants_whole_url()
+            && let Some(value) = self.connector.proxy_authorization()
+            && let Ok(value) = HeaderValue::from_str(value)
         {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, value);
         }
-        connection.tape.rewind(self.limits().head_bytes);
-        let sending = async {
-            match &mut connection.sender {
-                Sender::H1(sender) => {
-                    sender.ready().await?;
-                    sender.send_request(request).await
-                }
-                Sender::H2(sender) => {
-                    request.headers_mut().remove(header::HOST);
-                    sender.ready().await?;
-                    sender.send_request(request).await
-                }
-            }
-        };
+        let sending = connection.send(request, self.limits().head_bytes);
         let limit = self.limits().idle;
         match tokio::time::timeout(limit, sending).await {
             Ok(Ok(response)) => Ok((connection, response)),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tidewatch_partition::{Clock, Stop, Watch};
-use tidewatch_web::Habits;
+use tidewatch_web::WebHabits;
 use tokio::runtime::Runtime;
 
 use crate::living;
@@ -32,7 +32,7 @@ impl Watch for Disk {
 #[test]
 fn a_full_disk_pauses_the_crawl_until_there_is_room() {
     let runtime = Runtime::new().unwrap();
-    let server = living::serve(&runtime, 10, 1_000, Habits::faultless());
+    let server = living::serve(&runtime, 10, 1_000, WebHabits::faultless());
     let config = living::config(Duration::from_millis(50));
     let net = living::network(&runtime, &config, living::hosts(&server, |_| None));
     let dir = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use tidewatch_partition::{Clock, Stop};
-use tidewatch_web::{Habits, Server};
+use tidewatch_web::{WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
@@ -42,7 +42,7 @@ fn drip() -> SocketAddr {
 }
 
 /// The names of the hosts that are bad when some are: of ten one drips and one is down.
-fn bad_hosts(server: &Server) -> (HashSet<String>, HashSet<String>) {
+fn bad_hosts(server: &WebServer) -> (HashSet<String>, HashSet<String>) {
     let mut names: Vec<String> = server.names().iter().map(|(name, _)| name.to_owned()).collect();
     names.sort();
     let of = |rest| names.iter().skip(rest).step_by(10).cloned().collect();
@@ -52,7 +52,7 @@ fn bad_hosts(server: &Server) -> (HashSet<String>, HashSet<String>) {
 /// Requests a second that the good hosts get.
 fn throughput(hosts: usize, seconds: u64, is_troubled: bool) -> f64 {
     let runtime = Runtime::new().unwrap();
-    let server = living::serve(&runtime, hosts, 100 * hosts, Habits::faultless());
+    let server = living::serve(&runtime, hosts, 100 * hosts, WebHabits::faultless());
     let (slow, down) = bad_hosts(&server);
     let dripping = drip();
     // A port where nobody listens.

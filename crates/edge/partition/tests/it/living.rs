@@ -12,11 +12,11 @@ use tidewatch_lab::generate::renewal;
 use tidewatch_partition::{Config, Net, Partition, Watch};
 use tidewatch_testing::living;
 pub(crate) use tidewatch_testing::living::size;
-use tidewatch_web::{Habits, Server};
+use tidewatch_web::{WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 /// A web whose pages change several times while a test runs.
-pub(crate) fn serve(runtime: &Runtime, hosts: usize, pages: usize, habits: Habits) -> Server {
+pub(crate) fn serve(runtime: &Runtime, hosts: usize, pages: usize, habits: WebHabits) -> WebServer {
     serve_at(runtime, hosts, pages, habits, hosts)
 }
 
@@ -25,16 +25,16 @@ pub(crate) fn serve_at(
     runtime: &Runtime,
     hosts: usize,
     pages: usize,
-    habits: Habits,
+    habits: WebHabits,
     addresses: usize,
-) -> Server {
+) -> WebServer {
     let rates = renewal::Rates::Gamma { mean_per_day: 4_000.0, squared_cv: 4.6 };
     let web = renewal::Config { rates, ..living::web(hosts, pages) };
     living::serve_at(runtime, &web, 3, habits, addresses)
 }
 
 /// The names of a web, with other addresses for some.
-pub(crate) fn hosts(server: &Server, other: impl Fn(&str) -> Option<SocketAddr>) -> Hosts {
+pub(crate) fn hosts(server: &WebServer, other: impl Fn(&str) -> Option<SocketAddr>) -> Hosts {
     Hosts::of(server.names().iter().map(|(name, at)| (name, other(name).unwrap_or(at))))
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn open(dir: &Path, config: &Config) -> Partition {
 }
 
 /// The front page of every host. It need not be there: sitemaps name the others.
-pub(crate) fn seeds(server: &Server) -> Vec<CanonicalUrl> {
+pub(crate) fn seeds(server: &WebServer) -> Vec<CanonicalUrl> {
     let url = |name: &str| CanonicalUrl::parse(&format!("http://{name}/")).unwrap();
     let mut seeds: Vec<_> = server.names().iter().map(|(name, _)| url(name)).collect();
     seeds.sort();

@@ -9,7 +9,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
 use tidewatch_partition::work::Job;
 use tidewatch_partition::{Config, CrawlError, Ended, Next, Partition, Partitions, Stop};
-use tidewatch_web::{Habits, LoggedRequest};
+use tidewatch_web::{LoggedRequest, WebHabits};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
@@ -191,7 +191,7 @@ pub(crate) fn gaps(host: Duration, address: Duration) -> Config {
 /// Runs `count` partitions on threads over real sockets for `length`.
 pub(crate) fn crawl(
     runtime: &Runtime,
-    server: &tidewatch_web::Server,
+    server: &tidewatch_web::WebServer,
     count: u32,
     config: &Config,
     other: impl Fn(&str) -> Option<SocketAddr>,
@@ -222,7 +222,7 @@ fn three_partitions_on_threads_find_every_page_that_one_finds() {
     let length = Duration::from_secs(5);
     let runtime = Runtime::new().unwrap();
     let find = |count| {
-        let server = living::serve(&runtime, 12, 240, Habits::faultless());
+        let server = living::serve(&runtime, 12, 240, WebHabits::faultless());
         let config = gaps(Duration::from_millis(20), Duration::from_millis(1));
         let (dir, all) = crawl(&runtime, &server, count, &config, |_| None, length);
         let found = held(all.parts());
@@ -245,7 +245,7 @@ fn an_address_keeps_its_gap_across_partitions() {
     /// The server notes what it sees, which is no shorter than what the client kept.
     const GRAIN: Duration = Duration::from_millis(1);
     let runtime = Runtime::new().unwrap();
-    let server = living::serve(&runtime, 12, 240, Habits::faultless());
+    let server = living::serve(&runtime, 12, 240, WebHabits::faultless());
     let address = server.names().iter().next().map(|(_, address)| address);
     let (config, length) = (gaps(GAP, GAP), Duration::from_secs(4));
     let (_dir, all) = crawl(&runtime, &server, COUNT, &config, |_| address, length);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::Span;
 use tidewatch_partition::{Clock, Ended, Stop};
-use tidewatch_web::{Habits, LoggedRequest, Served, Server};
+use tidewatch_web::{LoggedRequest, Served, WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
@@ -26,13 +26,13 @@ const PARTS: u64 = 5;
 /// remains is the grain of clocks.
 const GRAIN: Duration = Duration::from_millis(1);
 
-fn habits() -> Habits {
-    Habits {
+fn habits() -> WebHabits {
+    WebHabits {
         longest_crawl_delay_s: 2,
         outage: 0.1,
         outage_period: Span::SECOND.times(3),
         slowest: Duration::from_millis(150),
-        ..Habits::default()
+        ..WebHabits::default()
     }
 }
 
@@ -117,7 +117,7 @@ fn three_partitions_keep_the_gaps_of_hosts_and_addresses() {
     }
 }
 
-fn judge(server: &Server) -> Faults {
+fn judge(server: &WebServer) -> Faults {
     let log = server.log();
     assert_eq!(log.counters().lost, 0, "the log is whole");
     let mut faults = Faults::default();
@@ -138,7 +138,7 @@ fn judge(server: &Server) -> Faults {
 }
 
 impl Faults {
-    fn judge_host(&mut self, server: &Server, host: u32, requests: &[LoggedRequest]) {
+    fn judge_host(&mut self, server: &WebServer, host: u32, requests: &[LoggedRequest]) {
         // What robots.txt said last: nothing yet, something, or 5xx.
         let (mut may_fetch, mut delay) = (false, Duration::ZERO);
         for (at, request) in requests.iter().enumerate() {

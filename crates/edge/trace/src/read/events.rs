@@ -8,7 +8,7 @@ use crate::arrange;
 use crate::columns::events;
 use crate::error::TraceError;
 use crate::locate;
-use crate::model::{Change, Count, Signal, Signals, Version, Versions};
+use crate::model::{Change, Count, Signals, TraceSignal, Version, Versions};
 use crate::rows::Rows;
 use crate::rules::{self, Problem};
 use crate::table::TableFile;
@@ -135,7 +135,7 @@ pub(super) fn read_signals(file: &TableFile, resolve: &Resolve<'_>) -> Result<Si
     while rows.advance()? {
         let (page, at) = clocks.read(&rows, resolve)?;
         let kind = names.number(rows.name(events::KIND, "what kind of signal it is")?);
-        read.push(Signal { page, at, kind });
+        read.push(TraceSignal { page, at, kind });
     }
     let mut signals = Signals { kinds: names.by_number, rows: read };
     arrange::signals(&mut signals);
@@ -150,7 +150,7 @@ fn refuse_signal(
     file: &TableFile,
     resolve: &Resolve<'_>,
     signals: &Signals,
-    row: Signal,
+    row: TraceSignal,
 ) -> TraceError {
     let (id, kind) = (resolve.id(row.page), &*signals.kinds[row.kind as usize]);
     locate::refuse(file, rules::same_signal_twice(id, row.at, kind), |rows| {

@@ -5,16 +5,19 @@ use crate::arrange;
 use crate::columns::links;
 use crate::error::TraceError;
 use crate::locate;
-use crate::model::Link;
+use crate::model::TraceLink;
 use crate::rows::Rows;
 use crate::rules;
 use crate::table::TableFile;
 
-pub(super) fn read_links(file: &TableFile, resolve: &Resolve<'_>) -> Result<Vec<Link>, TraceError> {
+pub(super) fn read_links(
+    file: &TableFile,
+    resolve: &Resolve<'_>,
+) -> Result<Vec<TraceLink>, TraceError> {
     let mut rows = Rows::open(file)?;
     let mut read = Vec::new();
     while rows.advance()? {
-        let link = Link {
+        let link = TraceLink {
             source: resolve.page(&rows, links::SOURCE)?,
             page: resolve.page(&rows, links::PAGE)?,
             appears: rows.time(links::APPEARS)?,
@@ -32,7 +35,12 @@ pub(super) fn read_links(file: &TableFile, resolve: &Resolve<'_>) -> Result<Vec<
     Ok(read)
 }
 
-fn refuse_overlap(file: &TableFile, resolve: &Resolve<'_>, a: &Link, b: &Link) -> TraceError {
+fn refuse_overlap(
+    file: &TableFile,
+    resolve: &Resolve<'_>,
+    a: &TraceLink,
+    b: &TraceLink,
+) -> TraceError {
     let (source, page) = (resolve.id(b.source), resolve.id(b.page));
     let problem = rules::shown_twice(source, page, b.appears);
     locate::refuse(file, problem, |rows| {

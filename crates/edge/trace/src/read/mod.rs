@@ -15,7 +15,7 @@ use tidewatch_core::Time;
 use crate::error::TraceError;
 use crate::ids::Ids;
 use crate::manifest::{FILE_NAME, Manifest};
-use crate::model::{Count, Link, Page, Trace};
+use crate::model::{Count, Trace, TraceLink, TracePage};
 use crate::rows::Rows;
 use crate::rules;
 use crate::table::Table;
@@ -79,7 +79,7 @@ fn read_tables(dir: &Path) -> Result<Trace, TraceError> {
 }
 
 /// Without a `seed` column, sources and pages without inlinks are seeds.
-fn seed(pages: &mut [Page], links: &[Link]) {
+fn seed(pages: &mut [TracePage], links: &[TraceLink]) {
     let mut linked = vec![false; pages.len()];
     for link in links {
         linked[link.page as usize] = true;
@@ -92,7 +92,7 @@ fn seed(pages: &mut [Page], links: &[Link]) {
 /// Resolves references of the other tables.
 struct Resolve<'a> {
     ids: Ids,
-    pages: &'a [Page],
+    pages: &'a [TracePage],
 }
 
 impl Resolve<'_> {

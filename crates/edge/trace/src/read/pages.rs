@@ -7,13 +7,13 @@ use crate::arrange;
 use crate::columns::{hosts, pages};
 use crate::error::TraceError;
 use crate::locate;
-use crate::model::{Host, Page};
+use crate::model::{Host, TracePage};
 use crate::rows::Rows;
 use crate::rules;
 use crate::table::TableFile;
 
 pub(super) struct PagesRead {
-    pub(super) pages: Vec<Page>,
+    pub(super) pages: Vec<TracePage>,
     pub(super) hosts: Vec<Host>,
     pub(super) seeds_given: bool,
 }
@@ -25,7 +25,7 @@ pub(super) fn read_pages(file: &TableFile) -> Result<PagesRead, TraceError> {
     let seeds_given = rows.has(pages::SEED);
     while rows.advance()? {
         let host = names.number(rows.name(pages::HOST, "the host's name")?);
-        let page = Page {
+        let page = TracePage {
             id: rows.id(pages::PAGE)?,
             url: rows.name(pages::URL, "the page's URL")?.into(),
             host,
@@ -56,7 +56,7 @@ pub(super) fn read_pages(file: &TableFile) -> Result<PagesRead, TraceError> {
 }
 
 /// Sorts pages by id and numbers hosts by first mention.
-fn order_pages(pages: &mut [Page], mut names: Vec<Box<str>>) -> Vec<Host> {
+fn order_pages(pages: &mut [TracePage], mut names: Vec<Box<str>>) -> Vec<Host> {
     let order = arrange::pages(pages, names.len());
     let name = |old: u32| std::mem::take(&mut names[old as usize]);
     order.into_iter().map(name).map(|name| Host { name, max_rate: None }).collect()

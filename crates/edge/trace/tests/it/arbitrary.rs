@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use tidewatch_core::{Rate, Span, Time};
-use tidewatch_trace::{Change, Count, Host, Link, Page, Signal, Signals, Trace, Versions};
+use tidewatch_trace::{
+    Change, Count, Host, Signals, Trace, TraceLink, TracePage, TraceSignal, Versions,
+};
 
 /// Parquet holds times exactly up to here.
 const LATEST: u64 = (1 << 51) - 1;
@@ -32,7 +34,7 @@ fn text() -> impl Strategy<Value = String> {
 
 type PageRow = (String, u32, Time, Option<u32>, [bool; 2], f64);
 
-fn pages() -> impl Strategy<Value = Vec<Page>> {
+fn pages() -> impl Strategy<Value = Vec<TracePage>> {
     let id = prop_oneof![0..20_u64, any::<u64>()];
     let row = (text(), 0..4_u32, time(), any::<Option<u32>>(), any::<[bool; 2]>(), amount());
     btree_map(id, row, 1..8).prop_map(|rows| {
@@ -43,21 +45,21 @@ fn pages() -> impl Strategy<Value = Vec<Page>> {
             let host = *numbers.entry(host).or_insert(next);
             let life = life.map(|life| Span::from_micros(life.into()));
             let died = life.map(|life| Time::from_micros(LATEST).min(born + life));
-            Page { id, url: url.into(), host, born, died, is_source, weight, is_seed }
+            TracePage { id, url: url.into(), host, born, died, is_source, weight, is_seed }
         };
         rows.into_iter().map(build).collect()
     })
 }
 
 /// Rows of a page number and a time not before its birth, no two alike.
-fn events(pages: &[Page]) -> impl Strategy<Value = BTreeSet<(u32, Time)>> + use<> {
+fn events(pages: &[TracePage]) -> impl Strategy<Value = BTreeSet<(u32, Time)>> + use<> {
     let born: Vec<Time> = pages.iter().map(|page| page.born).collect();
     btree_set((0..born.len() as u32, time()), 0..12).prop_map(move |rows| {
         rows.into_iter().map(|(page, at)| (page, at.max(born[page as usize]))).collect()
     })
 }
 
-fn counts(pages: &[Page]) -> impl Strategy<Value = Option<Vec<Count>>> + use<> {
+fn counts(pages: &[TracePage]) -> impl Strategy<Value = Option<Vec<Count>>> + use<> {
     let rows = (events(pages), vec(amount(), 12)).prop_map(|(rows, counts)| {
         let row = |((page, at), count)| Count { page, at, count };
         rows.into_iter().zip(counts).map(row).collect()
@@ -65,7 +67,7 @@ fn counts(pages: &[Page]) -> impl Strategy<Value = Option<Vec<Count>>> + use<> {
     proptest::option::of(rows)
 }
 
-fn links(pages: &[Page]) -> impl Strategy<Value = Vec<Link>> + use<> {
+fn links(pages: &[TracePage]) -> impl Strategy<Value = Vec<TraceLink>> + use<> {
     let born: Vec<Time> = pages.iter().map(|page| page.born).collect();
     let number = 0..born.len() as u32;
     // One link per pair, some shown again after a while.
@@ -77,11 +79,11 @@ fn links(pages: &[Page]) -> impl Strategy<Value = Vec<Link>> + use<> {
             let limit = |time: Time| time.min(Time::from_micros(LATEST));
             let after = |from: Time, span: u16| limit(from + Span::from_micros(span.into()));
             let disappears = shown.map(|span| after(appears, span));
-            links.push(Link { source, page, appears, disappears, position });
+            links.push(TraceLink { source, page, appears, disappears, position });
             let (Some(gone), Some(wait)) = (disappears, again) else { continue };
             let back = after(gone, wait);
             if back > appears {
-                links.push(Link { source, page, appears: back, disappears: None, position });
+                links.push(TraceLink { source, page, appears: back, disappears: None, position });
             }
         }
         links
@@ -89,7 +91,7 @@ fn links(pages: &[Page]) -> impl Strategy<Value = Vec<Link>> + use<> {
 }
 
 /// Each version flips the membership of a few fragments.
-fn versions(pages: &[Page]) -> impl Strategy<Value = Option<Versions>> + use<> {
+fn versions(pages: &[TracePage]) -> impl Strategy<Value = Option<Versions>> + use<> {
     let hash = prop_oneof![0..6_u64, any::<u64>()];
     let flips = vec(btree_set(hash, 0..5), 12);
     let table = (events(pages), flips).prop_map(|(rows, flips)| {
@@ -108,7 +110,7 @@ fn versions(pages: &[Page]) -> impl Strategy<Value = Option<Versions>> + use<> {
     proptest::option::of(table)
 }
 
-fn signals(pages: &[Page]) -> impl Strategy<Value = Option<Signals>> + use<> {
+fn signals(pages: &[TracePage]) -> impl Strategy<Value = Option<Signals>> + use<> {
     let kinds = btree_set(text(), 1..4);
     let table = (events(pages), kinds, vec(any::<(u32, bool)>(), 12));
     let table = table.prop_map(|(rows, kinds, picks)| {
@@ -117,9 +119,9 @@ fn signals(pages: &[Page]) -> impl Strategy<Value = Option<Signals>> + use<> {
         let number = signals.kinds.len() as u32;
         for ((page, at), (pick, both)) in rows.into_iter().zip(picks) {
             let kind = pick % number;
-            signals.rows.push(Signal { page, at, kind });
+            signals.rows.push(TraceSignal { page, at, kind });
             if both && number > 1 {
-                signals.rows.push(Signal { page, at, kind: (kind + 1) % number });
+                signals.rows.push(TraceSignal { page, at, kind: (kind + 1) % number });
             }
         }
         signals
@@ -139,13 +141,13 @@ pub(crate) fn trace() -> impl Strategy<Value = Trace> {
     })
 }
 
-type Tables = (Vec<Link>, Option<Vec<Count>>, Option<Vec<Count>>);
+type Tables = (Vec<TraceLink>, Option<Vec<Count>>, Option<Vec<Count>>);
 type Contents = (Option<BTreeSet<(u32, Time)>>, Option<Versions>, Option<Signals>);
 type Manifest = (String, u64, bool, Option<String>);
 
 fn assemble(
     (pages, (links, clicks, views), (changes, versions, signals), rates, manifest): (
-        Vec<Page>,
+        Vec<TracePage>,
         Tables,
         Contents,
         Vec<Option<f64>>,

@@ -1,7 +1,7 @@
 //! A trace built in memory is held to the same rules.
 
 use tidewatch_core::{Rate, Span, Time};
-use tidewatch_trace::{Link, Signal, Trace, Version, read};
+use tidewatch_trace::{Trace, TraceLink, TraceSignal, Version, read};
 
 use crate::samples::{TINY, directory};
 
@@ -77,7 +77,7 @@ fn rows_of_tables() {
         ),
         (
             |t| {
-                let again = Link { appears: time(49), ..t.links[0] };
+                let again = TraceLink { appears: time(49), ..t.links[0] };
                 t.links.push(again);
             },
             "links, row 3, column 'appears': the link from page 3 to page 7 is already there at \
@@ -121,7 +121,7 @@ fn rows_of_tables() {
         ),
         (
             |t| {
-                let again = Signal { page: 0, at: time(10), kind: 0 };
+                let again = TraceSignal { page: 0, at: time(10), kind: 0 };
                 t.signals.as_mut().unwrap().rows.insert(0, again);
             },
             "signals, row 2, column 'kind': page 3 has two signals 'feed' at 10; keep one of them",
@@ -136,8 +136,8 @@ fn arranging_an_invalid_trace_does_not_panic() {
     let versions = trace.versions.as_mut().unwrap();
     let nowhere = Version { page: 9, at: Time::ZERO, start: u64::MAX, added: 9, removed: 9 };
     versions.rows.insert(0, nowhere);
-    trace.signals.as_mut().unwrap().rows.push(Signal { page: 9, at: Time::ZERO, kind: 77 });
-    trace.links.push(Link {
+    trace.signals.as_mut().unwrap().rows.push(TraceSignal { page: 9, at: Time::ZERO, kind: 77 });
+    trace.links.push(TraceLink {
         source: 9,
         page: 9,
         appears: Time::ZERO,

@@ -1,7 +1,7 @@
 //! One small trace, value by value and byte by byte.
 
 use tidewatch_core::{Rate, Span, Time};
-use tidewatch_trace::{Count, Format, Link, read, write};
+use tidewatch_trace::{Count, Format, TraceLink, read, write};
 
 use crate::samples::{TINY, directory, text};
 
@@ -25,7 +25,7 @@ fn every_value_is_where_it_belongs() {
     assert_eq!(trace.hosts[0].max_rate, Rate::per_second(0.5));
     assert_eq!((&*trace.hosts[1].name, trace.hosts[1].max_rate), ("b.test", None));
     let (appears, disappears) = (seconds(10.0), Some(seconds(50.0)));
-    let first = Link { source: 0, page: 1, appears, disappears, position: Some(4) };
+    let first = TraceLink { source: 0, page: 1, appears, disappears, position: Some(4) };
     assert_eq!(trace.links[0], first);
     assert_eq!(trace.links[1].position, None);
     assert_eq!(

@@ -206,6 +206,20 @@ pub fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Parsed {
     Parsed { refused, robots: source.robots(wanted.agent), ..Parsed::default() }
 }
 
+/// Parses the body of an HTTP response. `headers` gives the values of all headers of a name.
+pub fn parse_response<T: AsRef<str>>(
+    base: &Base,
+    headers: impl Fn(&str) -> Vec<T>,
+    bytes: &[u8],
+    wanted: &Wanted<'_>,
+) -> Parsed {
+    let (content_type, robots_tags) = (headers("content-type"), headers("x-robots-tag"));
+    let robots_tags: Vec<&str> = robots_tags.iter().map(AsRef::as_ref).collect();
+    let content_type = content_type.first().map(AsRef::as_ref);
+    let source = Source { base, content_type, robots_tags: &robots_tags, kind: None, bytes };
+    parse(&source, wanted)
+}
+
 /// The media type of a `Content-Type` header, in lower case without parameters.
 pub fn media_type(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()

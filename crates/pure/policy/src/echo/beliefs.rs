@@ -6,7 +6,7 @@ use tidewatch_core::{Interest, LinkSeen, PageId, Span, Time};
 
 use super::arrivals::{Arrivals, Pace};
 use super::clicks::Ledger;
-use super::curve::Curve;
+use super::curve::ProfitCurve;
 use super::profit::{Assumed, HORIZON, Pooling, Profits};
 
 /// Which links count as new when λ is estimated.
@@ -140,7 +140,7 @@ impl Beliefs {
     }
 
     /// Profit and decay of a source's pages.
-    pub fn curve(&self, source: usize) -> Curve {
+    pub fn curve(&self, source: usize) -> ProfitCurve {
         self.profits.curve(source)
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tidewatch_core::{PageId, Span};
 
 use super::clicks::Ledger;
-use super::curve::{Curve, fit};
+use super::curve::{ProfitCurve, fit};
 
 /// Bins of a histogram: a week of 20 minutes each.
 pub(super) const BINS: usize = 504;
@@ -73,7 +73,7 @@ impl Bins {
     }
 
     /// The curve of these pages and `pages` more that follow the curve `about`.
-    pub(super) fn fit(&self, about: &Curve, pages: f64, near: Option<f64>) -> Curve {
+    pub(super) fn fit(&self, about: &ProfitCurve, pages: f64, near: Option<f64>) -> ProfitCurve {
         let fall = (-about.decay * BIN.seconds()).exp();
         let mut expected = pages * about.in_bin(0, BIN.seconds());
         let mut sum = 0.0;
@@ -88,7 +88,7 @@ impl Bins {
     }
 
     /// Clicks seen, and the number of whole page lives that were seen, if clicks follow `about`.
-    pub(super) fn seen(&self, about: &Curve) -> (f64, f64) {
+    pub(super) fn seen(&self, about: &ProfitCurve) -> (f64, f64) {
         let fall = (-about.decay * BIN.seconds()).exp();
         let mut share = 1.0 - fall;
         let mut lives = 0.0;

@@ -14,14 +14,14 @@ use tidewatch_math::roots::{Stop, solve};
 
 /// Profit and decay of the pages of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Curve {
+pub struct ProfitCurve {
     /// Clicks of a page over its life, P.
     pub profit: f64,
     /// Rate at which they are lost, μ, per second.
     pub decay: f64,
 }
 
-impl Curve {
+impl ProfitCurve {
     /// Clicks expected in the bin of ages [kD, (k + 1)D): P·e^(−μkD)·(1 − e^(−μD)).
     pub fn in_bin(&self, k: usize, bin: f64) -> f64 {
         let x = self.decay * bin;
@@ -40,7 +40,7 @@ const FASTEST_BINS: f64 = 0.25;
 
 /// The best curve for mean clicks `cumulative[k]` until age (k + 1)·`bin`. `near` is where to look
 /// first. `None` without data, or where there are no clicks at all.
-pub fn fit(cumulative: &[f64], bin: f64, near: Option<f64>) -> Option<Curve> {
+pub fn fit(cumulative: &[f64], bin: f64, near: Option<f64>) -> Option<ProfitCurve> {
     let sound = cumulative.iter().all(|s| s.is_finite());
     if !sound || !cumulative.iter().any(|&s| s > 0.0) || bin.is_nan() || bin <= 0.0 {
         return None;
@@ -51,7 +51,7 @@ pub fn fit(cumulative: &[f64], bin: f64, near: Option<f64>) -> Option<Curve> {
     let slope = |ln_decay: f64| Sums::at(cumulative, ln_decay.exp() * bin).slope();
     let ln_decay = stationary(slope, start, (low, high));
     let sums = Sums::at(cumulative, ln_decay.exp() * bin);
-    let curve = Curve { profit: sums.best_profit(), decay: ln_decay.exp() };
+    let curve = ProfitCurve { profit: sums.best_profit(), decay: ln_decay.exp() };
     (curve.profit > 0.0).then_some(curve)
 }
 
@@ -132,22 +132,23 @@ mod tests {
     const BIN: f64 = 1200.0;
     const STEPS: u32 = 60_000;
 
-    fn exact(curve: Curve, bins: usize) -> Vec<f64> {
+    fn exact(curve: ProfitCurve, bins: usize) -> Vec<f64> {
         (1..=bins).map(|k| curve.profit * -(-curve.decay * BIN * k as f64).exp_m1()).collect()
     }
 
     /// F of equation (5).
-    fn objective(s: &[f64], curve: Curve) -> f64 {
+    fn objective(s: &[f64], curve: ProfitCurve) -> f64 {
         s.iter().zip(exact(curve, s.len())).map(|(s, fit)| (fit - s).powi(2)).sum()
     }
 
     /// Algorithm 2 of the paper: gradient descent in P and μ. Units are chosen so that both
     /// gradients have one scale (μ per span of the data, P relative to the last S); the step is halved
     /// whenever it would climb, which the paper leaves to the reader.
-    fn descend(s: &[f64], start: Curve) -> Curve {
+    fn descend(s: &[f64], start: ProfitCurve) -> ProfitCurve {
         let (unit_p, unit_mu) = (s[s.len() - 1], (BIN * s.len() as f64).recip());
         let (mut p, mut mu) = (start.profit / unit_p, start.decay / unit_mu);
-        let f = |p: f64, mu: f64| objective(s, Curve { profit: p * unit_p, decay: mu * unit_mu });
+        let f =
+            |p: f64, mu: f64| objective(s, ProfitCurve { profit: p * unit_p, decay: mu * unit_mu });
         let mut step = 1e-3 / (s.len() as f64 * unit_p * unit_p);
         let mut last = f(p, mu);
         for _ in 0..STEPS {
@@ -167,19 +168,19 @@ mod tests {
                 step *= 0.5;
             }
         }
-        Curve { profit: p * unit_p, decay: mu * unit_mu }
+        ProfitCurve { profit: p * unit_p, decay: mu * unit_mu }
     }
 
     #[test]
     fn the_descent_of_the_paper_ends_at_the_same_minimum() {
-        let truth = Curve { profit: 3.0, decay: 1.0 / 36_000.0 };
+        let truth = ProfitCurve { profit: 3.0, decay: 1.0 / 36_000.0 };
         let mut s = exact(truth, 60);
         // Clicks come in lumps: a rough staircase instead of the curve.
         for (i, s) in s.iter_mut().enumerate() {
             *s += 0.3 * Draws::new(5, i as u64).uniform() - 0.1;
         }
         let ours = fit(&s, BIN, None).unwrap();
-        let theirs = descend(&s, Curve { profit: 1.0, decay: 1e-5 });
+        let theirs = descend(&s, ProfitCurve { profit: 1.0, decay: 1e-5 });
         assert!(objective(&s, ours) <= objective(&s, theirs) * (1.0 + 1e-12));
         // Gradient descent crawls along the valley; it is this close after so many steps.
         assert!((ours.profit / theirs.profit - 1.0).abs() < 1e-4, "{ours:?} {theirs:?}");
@@ -194,7 +195,7 @@ mod tests {
             bins in 20..504_usize,
             near in 1e-8..1e-2_f64,
         ) {
-            let truth = Curve { profit, decay: 1.0 / (hours * 3600.0) };
+            let truth = ProfitCurve { profit, decay: 1.0 / (hours * 3600.0) };
             let found = fit(&exact(truth, bins), BIN, Some(near)).unwrap();
             let slowest = 1.0 / (SLOWEST_SPANS * BIN * bins as f64);
             if truth.decay > slowest {
@@ -217,7 +218,7 @@ mod tests {
             }).collect();
             prop_assume!(sum > 1e-6);
             let best = fit(&s, BIN, None).unwrap();
-            let trial = Curve { profit: best.profit * other.0, decay: best.decay * other.1 };
+            let trial = ProfitCurve { profit: best.profit * other.0, decay: best.decay * other.1 };
             let inside = trial.decay * BIN * s.len() as f64 > 1.0 / SLOWEST_SPANS
                 && trial.decay * BIN * FASTEST_BINS < 1.0;
             prop_assume!(inside);
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_bin_holds_its_part_of_the_curve() {
-        let curve = Curve { profit: 7.0, decay: 2e-5 };
+        let curve = ProfitCurve { profit: 7.0, decay: 2e-5 };
         let s = exact(curve, 5);
         assert!((curve.in_bin(0, BIN) - s[0]).abs() < 1e-12);
         assert!((curve.in_bin(4, BIN) - (s[4] - s[3])).abs() < 1e-12);

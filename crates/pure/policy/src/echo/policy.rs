@@ -7,7 +7,7 @@ use tidewatch_core::{
 
 use super::arrivals::Pace;
 use super::beliefs::{Beliefs, Counting};
-use super::curve::Curve;
+use super::curve::ProfitCurve;
 use super::profit::{Assumed, Pooling};
 use super::solve::{Charge, Schedule, Terms, solve};
 use super::watch::Watch;
@@ -82,7 +82,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Told {
     /// Profit and decay of its pages.
-    pub curve: Option<Curve>,
+    pub curve: Option<ProfitCurve>,
     /// New links a second.
     pub arrivals: Option<f64>,
 }

@@ -22,7 +22,7 @@ use tidewatch_core::{PageId, Span, Time};
 
 use super::bins::{Bins, EMPTY, Steps};
 use super::clicks::{ENOUGH_CLICKS, Ledger};
-use super::curve::Curve;
+use super::curve::ProfitCurve;
 use tidewatch_science::estimate::{Evidence, fit_shape};
 
 /// Pages are followed until this age; almost all clicks come within it `[LOSS13, §2]`.
@@ -31,7 +31,7 @@ pub const HORIZON: Span = Span::WEEK;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumed {
     /// How its pages behave.
-    pub curve: Curve,
+    pub curve: ProfitCurve,
     /// The number of pages that the assumption counts as in every average.
     pub pages: f64,
     /// Overdispersion of clicks before any have come.
@@ -41,12 +41,15 @@ pub struct Assumed {
 impl Assumed {
     /// The pessimistic profit of the paper `[LOSS13, §5.3.2]`; how soon its pages are forgotten
     /// matters little, a day is what news take. It only fills empty bins: the first click outweighs it.
-    pub const PESSIMISTIC: Assumed =
-        Assumed { curve: Curve { profit: 0.01, decay: 1.0 / 86_400.0 }, pages: 1e-3, lump: 0.0 };
+    pub const PESSIMISTIC: Assumed = Assumed {
+        curve: ProfitCurve { profit: 0.01, decay: 1.0 / 86_400.0 },
+        pages: 1e-3,
+        lump: 0.0,
+    };
     /// A click for each page. Clicked pages have sixteen clicks on average `[LOSS13]`, so this is one
     /// clicked page in sixteen, and counts as sixteen pages.
     pub const A_CLICK: Assumed = Assumed {
-        curve: Curve { profit: 1.0, decay: 1.0 / 86_400.0 },
+        curve: ProfitCurve { profit: 1.0, decay: 1.0 / 86_400.0 },
         pages: ENOUGH_CLICKS,
         lump: ENOUGH_CLICKS,
     };
@@ -80,7 +83,7 @@ pub struct Profits {
     assumed: Assumed,
     hosts: Vec<Group>,
     sources: Vec<Group>,
-    average: Curve,
+    average: ProfitCurve,
     /// All clicks over counted clicks.
     scale: f64,
     /// Strengths of hosts about the average and of sources about their host.
@@ -98,7 +101,7 @@ struct Group {
     over: Option<Box<Bins>>,
     /// All pages ever.
     count: u32,
-    curve: Curve,
+    curve: ProfitCurve,
     /// Clicks seen, and pages' lives seen, at the last fit.
     clicks: f64,
     lives: f64,
@@ -156,13 +159,13 @@ impl Profits {
     }
 
     /// Profit and decay of a source's pages.
-    pub fn curve(&self, source: usize) -> Curve {
+    pub fn curve(&self, source: usize) -> ProfitCurve {
         let curve = self.counted_curve(source);
-        Curve { profit: self.scale * curve.profit, ..curve }
+        ProfitCurve { profit: self.scale * curve.profit, ..curve }
     }
 
     /// The same in counted clicks.
-    fn counted_curve(&self, source: usize) -> Curve {
+    fn counted_curve(&self, source: usize) -> ProfitCurve {
         let group = &self.sources[source];
         if group.fitted.is_some() {
             return group.curve;
@@ -193,7 +196,7 @@ impl Profits {
         self.average = all.fit(&assumed, least, Some(self.average.decay));
         self.learn_strengths(ledger, now);
         let lump = ledger.lumpiness(lump);
-        let pages = |strength: f64, about: &Curve| match self.pooling {
+        let pages = |strength: f64, about: &ProfitCurve| match self.pooling {
             Pooling::Alone => least,
             Pooling::Host | Pooling::All => least.min(FILLING) + strength * lump / about.profit,
         };
@@ -310,7 +313,7 @@ impl Group {
     }
 
     /// Fits the curve with `pages` more pages that follow the curve `about`.
-    fn fit(&mut self, bins: &Bins, about: &Curve, pages: f64, now: Time) {
+    fn fit(&mut self, bins: &Bins, about: &ProfitCurve, pages: f64, now: Time) {
         self.curve = bins.fit(about, pages, self.fitted.map(|_| self.curve.decay));
         (self.clicks, self.lives) = bins.seen(about);
         if self.lives > 0.0 {
@@ -326,7 +329,7 @@ mod tests {
     use tidewatch_core::{Interest, InterestKind};
     use tidewatch_math::Draws;
 
-    const TRUTH: Curve = Curve { profit: 4.0, decay: 1.0 / 40_000.0 };
+    const TRUTH: ProfitCurve = ProfitCurve { profit: 4.0, decay: 1.0 / 40_000.0 };
 
     fn at(seconds: f64) -> Time {
         Time::from_seconds(seconds).unwrap()

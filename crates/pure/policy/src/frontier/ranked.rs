@@ -90,6 +90,19 @@ impl Turns {
         self.due + self.share >= 1.0
     }
 
+    /// Takes from `in_turn` if its turn has come, or else from `between`, or else from `in_turn`.
+    pub(super) fn take<T>(
+        &mut self,
+        mut in_turn: impl FnMut() -> Option<T>,
+        between: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        let due = if self.is_due() { in_turn() } else { None };
+        let is_in_turn = due.is_some();
+        let taken = due.or_else(between).or_else(in_turn)?;
+        self.count(is_in_turn);
+        Some(taken)
+    }
+
     /// Counts a fetch, in turn or not. Missed turns do not pile up.
     pub(super) fn count(&mut self, in_turn: bool) {
         self.due = (self.due + self.share - f64::from(u8::from(in_turn))).min(1.0);

@@ -12,10 +12,7 @@ use crate::{Agenda, Choice, Gate, Highest, Policy};
 /// The site with the most waiting pages first `[ON10]`; within a site, first found first.
 pub struct SiteSize {
     book: Book,
-    /// Pages waiting, by host.
-    waiting: Vec<VecDeque<PageId>>,
-    /// For every host its next page, by the number waiting; only the newest entry counts.
-    queue: Agenda<Highest>,
+    sites: Sites,
     sources: Agenda<u64>,
     visits: u64,
     turns: Turns,
@@ -26,8 +23,7 @@ impl Default for SiteSize {
     fn default() -> Self {
         SiteSize {
             book: Book::default(),
-            waiting: Vec::new(),
-            queue: Agenda::default(),
+            sites: Sites::default(),
             sources: Agenda::default(),
             visits: 0,
             turns: Turns::new(REVISITS),
@@ -35,9 +31,22 @@ impl Default for SiteSize {
     }
 }
 
-impl SiteSize {
-    fn revisit(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
-        self.sources.pop(now, gate).map(|(_, page)| page)
+/// Waiting pages by site.
+#[derive(Default)]
+struct Sites {
+    /// By host, first found first.
+    waiting: Vec<VecDeque<PageId>>,
+    /// For every host its next page, by the number waiting; only the newest entry counts.
+    queue: Agenda<Highest>,
+}
+
+impl Sites {
+    fn push(&mut self, page: PageId, host: HostId) {
+        if self.waiting.len() <= host.index() {
+            self.waiting.resize_with(host.index() + 1, VecDeque::new);
+        }
+        self.waiting[host.index()].push_back(page);
+        self.enter(host);
     }
 
     fn enter(&mut self, host: HostId) {
@@ -47,12 +56,11 @@ impl SiteSize {
         }
     }
 
-    fn next(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+    fn pop(&mut self, book: &Book, now: Time, gate: &dyn Gate) -> Option<PageId> {
         while let Some((Highest(size), page)) = self.queue.pop(now, gate) {
-            let host = self.book[page].host;
+            let host = book[page].host;
             let line = &mut self.waiting[host.index()];
-            let is_valid = line.front() == Some(&page) && line.len() == size as usize;
-            if is_valid {
+            if line.front() == Some(&page) && line.len() == size as usize {
                 line.pop_front();
                 self.enter(host);
                 return Some(page);
@@ -61,12 +69,8 @@ impl SiteSize {
         None
     }
 
-    fn wait(&mut self, page: PageId, host: HostId) {
-        if self.waiting.len() <= host.index() {
-            self.waiting.resize_with(host.index() + 1, VecDeque::new);
-        }
-        self.waiting[host.index()].push_back(page);
-        self.enter(host);
+    fn len(&self, host: HostId) -> usize {
+        self.waiting.get(host.index()).map_or(0, VecDeque::len)
     }
 }
 
@@ -74,12 +78,14 @@ impl Policy for SiteSize {
     fn learn(&mut self, event: &Event<'_>) {
         self.book.learn(event);
         match event {
-            Event::Discovered(found) if !found.is_held => self.wait(found.page, found.host),
+            Event::Discovered(found) if !found.is_held => {
+                self.sites.push(found.page, found.host);
+            }
             Event::Held(seen) | Event::Fetched(seen) => {
                 self.visits += 1;
                 let page = self.book[seen.page];
                 if page.standing == Standing::Waiting {
-                    self.wait(seen.page, page.host);
+                    self.sites.push(seen.page, page.host);
                 } else if page.is_source && page.standing == Standing::Held {
                     self.sources.push(self.visits, page.host, seen.page);
                 }
@@ -89,10 +95,9 @@ impl Policy for SiteSize {
     }
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        let in_turn = if self.turns.is_due() { self.revisit(now, gate) } else { None };
-        let page = in_turn.or_else(|| self.next(now, gate)).or_else(|| self.revisit(now, gate));
+        let source = || Some(self.sources.pop(now, gate)?.1);
+        let page = self.turns.take(source, || self.sites.pop(&self.book, now, gate));
         let Some(page) = page else { return Choice::Idle };
-        self.turns.count(in_turn.is_some());
         self.book.choose(page);
         Choice::Fetch(page)
     }
@@ -101,7 +106,7 @@ impl Policy for SiteSize {
         const RULE: &str =
             "the site with most pages waiting comes first; the score is their number";
         let known = self.book.pages().get(page.index())?;
-        let waiting = self.waiting.get(known.host.index()).map_or(0, VecDeque::len);
+        let waiting = self.sites.len(known.host);
         let due = match known.standing {
             Standing::Waiting => Due::InTurn,
             Standing::UnderWay => Due::UnderWay,
@@ -150,10 +155,6 @@ impl Default for SpawningRate {
 }
 
 impl SpawningRate {
-    fn revisit(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
-        self.watched.pop(now, gate).map(|(_, page)| page)
-    }
-
     /// The time after a visit at `last` in which the page is expected to reveal a new one.
     fn wait(&self, page: PageId, last: Time) -> Span {
         let (spawned, _) = self.spawned[page.index()];
@@ -196,12 +197,9 @@ impl Policy for SpawningRate {
     }
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        let in_turn = if self.turns.is_due() { self.revisit(now, gate) } else { None };
-        let page = in_turn
-            .or_else(|| self.new.pop(now, gate).map(|(_, page)| page))
-            .or_else(|| self.revisit(now, gate));
+        let watched = || Some(self.watched.pop(now, gate)?.1);
+        let page = self.turns.take(watched, || Some(self.new.pop(now, gate)?.1));
         let Some(page) = page else { return Choice::Idle };
-        self.turns.count(in_turn.is_some());
         self.book.choose(page);
         Choice::Fetch(page)
     }

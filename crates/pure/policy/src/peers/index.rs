@@ -13,8 +13,9 @@
 use tidewatch_core::{Event, InterestKind, Outcome, PageId, Span, Time};
 use tidewatch_science::allocate::{Objective, Pages, allocate};
 
-use super::copies::Copies;
-use crate::explanation::{Due, Early, Explanation, Lever, Merit};
+use crate::due::DueQueue;
+use crate::explanation::{Due, Explanation, Lever, Merit};
+use crate::observed::ObservedPages;
 use crate::price::signals::Hints;
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
@@ -29,7 +30,7 @@ const LEAST_SHARE: f64 = 0.1;
 /// The policy.
 pub struct Index {
     hears: bool,
-    copies: Copies,
+    copies: ObservedPages,
     states: Vec<State>,
     hints: Hints,
     /// Totals over all sources, and the sum of click delays in seconds.
@@ -42,8 +43,7 @@ pub struct Index {
     first_fetches: u64,
     /// Pages never fetched, in the order of discovery.
     new: Agenda<u32>,
-    /// Entries that are not a page's latest are skipped.
-    due: Agenda<(Time, u32)>,
+    due: DueQueue,
     now: Time,
 }
 
@@ -55,7 +55,6 @@ struct State {
     found: Time,
     watch: Watch,
     change_rate: f64,
-    due: Option<Time>,
 }
 
 /// New pages and their clicks on a source.
@@ -71,7 +70,7 @@ impl Index {
     pub fn whittle() -> Self {
         Index {
             hears: false,
-            copies: Copies::default(),
+            copies: ObservedPages::default(),
             states: Vec::new(),
             hints: Hints::default(),
             all: Watch::default(),
@@ -82,7 +81,7 @@ impl Index {
             fetches: 0,
             first_fetches: 0,
             new: Agenda::default(),
-            due: Agenda::default(),
+            due: DueQueue::default(),
             now: Time::ZERO,
         }
     }
@@ -121,7 +120,7 @@ impl Index {
         let columns = Pages::new(&weight, &loss);
         let Ok(plan) = allocate(&columns, budget, Objective::Freshness, None) else { return };
         self.price = plan.price;
-        self.due = Agenda::default();
+        self.due.clear();
         for (&page, &rate) in live.iter().zip(&plan.rates) {
             self.schedule(page, rate, live.len());
         }
@@ -130,7 +129,7 @@ impl Index {
     /// Queues a page that was fetched before; `rate` is what the price buys without hints.
     fn schedule(&mut self, page: usize, rate: f64, pages: usize) {
         let copy = self.copies.of(page);
-        let Some(last) = copy.last.filter(|_| !copy.is_gone) else { return };
+        let Some(last) = copy.last_if_live() else { return };
         let age = self.hinted_age(page).unwrap_or_else(|| rate.recip());
         let wait = Span::from_seconds(age.max(0.0)).unwrap_or(Span::FOREVER);
         let wait = wait.min(self.copies.longest_wait(page, self.budget, pages));
@@ -142,15 +141,14 @@ impl Index {
         if !self.hears || self.states[page].is_source || self.price <= 0.0 {
             return None;
         }
-        let (id, host) = (PageId(page as u32), self.copies.of(page).host);
+        let (id, host) = (PageId(page as u32), self.copies.of(page).host());
         let signalled = self.hints.of(id, host, self.states[page].change_rate)?;
         let (weight, _) = self.item(page, self.now);
         Some(signalled.age_at(self.price / weight) - signalled.added)
     }
 
     fn enqueue(&mut self, page: usize, due: Time) {
-        self.states[page].due = Some(due);
-        self.due.push((due, page as u32), self.copies.of(page).host, PageId(page as u32));
+        self.due.push(due, self.copies.of(page).host(), PageId(page as u32));
     }
 
     /// Queues a page after its fetch.
@@ -181,7 +179,7 @@ impl Policy for Index {
                 if matches!(event, Event::Fetched(_)) {
                     self.rounds.count();
                     self.fetches += 1;
-                    self.first_fetches += u64::from(self.copies.of(page).last.is_none());
+                    self.first_fetches += u64::from(self.copies.of(page).last().is_none());
                 }
                 if let (Outcome::Fetched(content), Some(gap)) = (seen.outcome, seen.gap()) {
                     let links = content.links.iter().filter(|link| link.is_new).count() as f64;
@@ -192,7 +190,7 @@ impl Policy for Index {
                     let changed = content.changed == Some(true);
                     self.hints.fetched(
                         seen.page,
-                        self.copies.of(page).host,
+                        self.copies.of(page).host(),
                         changed,
                         gap.seconds(),
                     );
@@ -200,7 +198,7 @@ impl Policy for Index {
                 if self.copies.fetched(seen) {
                     self.requeue(page, seen.at);
                 } else {
-                    self.states[page].due = None;
+                    self.due.remove(seen.page);
                     self.hints.forget(seen.page);
                 }
             }
@@ -218,8 +216,8 @@ impl Policy for Index {
             }
             Event::Hinted(hint) if self.hears => {
                 let page = hint.page.index();
-                self.hints.hinted(hint.page, self.copies.of(page).host, hint.kind);
-                if self.states[page].due.is_some() {
+                self.hints.hinted(hint.page, self.copies.of(page).host(), hint.kind);
+                if self.due.due(hint.page).is_some() {
                     self.requeue(page, hint.at);
                 }
             }
@@ -236,33 +234,20 @@ impl Policy for Index {
         if let Some((_, page)) = self.new.pop(now, gate) {
             return Choice::Fetch(page);
         }
-        while let Some(((due, _), page)) = self.due.pop(now, gate) {
-            let state = &mut self.states[page.index()];
-            if state.due == Some(due) {
-                state.due = None;
-                return Choice::Fetch(page);
-            }
-        }
-        Choice::Idle
+        self.due.pop(now, gate).map_or(Choice::Idle, Choice::Fetch)
     }
 
     fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
         const RULE: &str = "the first page whose index passes the price is fetched";
         let copy = self.copies.get(page.index())?;
-        let due = match (copy.last, self.states[page.index()].due) {
-            _ if copy.is_gone => Due::Never,
+        let due = match (copy.last(), self.due.due(page)) {
+            _ if copy.is_gone() => Due::Never,
             (None, _) => Due::InTurn,
             (Some(_), Some(due)) => Due::At(due),
             (Some(_), None) => Due::UnderWay,
         };
         let explanation = Explanation::new(page, RULE, Merit::Turn, due);
-        let (since, is_gone) = (copy.last, copy.is_gone);
-        Some(Explanation {
-            since,
-            is_gone,
-            early: if due.time().is_some() { Early::Spare } else { Early::No },
-            sooner: &[Lever::Clicks, Lever::Changes],
-            ..explanation
-        })
+        let sooner = &[Lever::Clicks, Lever::Changes];
+        Some(Explanation { sooner, ..explanation.visited(copy.last(), copy.is_gone()) })
     }
 }

@@ -10,8 +10,9 @@ use tidewatch_core::{Event, Outcome, PageId, Span, Time};
 use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_science::allocate::{Objective, Pages, informed};
 
-use super::copies::Copies;
-use crate::explanation::{Due, Early, Explanation, Lever, Merit};
+use crate::due::DueQueue;
+use crate::explanation::{Due, Explanation, Lever, Merit};
+use crate::observed::ObservedPages;
 use crate::price::signals::Hints;
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
@@ -25,14 +26,14 @@ const ANNOUNCING: f64 = 0.9;
 pub struct Lambda {
     objective: Objective,
     seed: u64,
-    copies: Copies,
+    copies: ObservedPages,
     hints: Hints,
     states: Vec<State>,
     budget: f64,
     rounds: Rounds,
     /// Pages never fetched and pages that were announced, in the order of time.
     at_once: Agenda<Time>,
-    due: Agenda<(Time, u32)>,
+    due: DueQueue,
 }
 
 /// How a page is treated.
@@ -42,8 +43,7 @@ struct State {
     /// Fetches and hints so far: the draws of the page.
     fetches: u64,
     hints: u64,
-    /// Entries of other times are skipped.
-    due: Option<Time>,
+    /// Whether it is in `at_once`, and so not in `due`.
     is_at_once: bool,
 }
 
@@ -73,13 +73,13 @@ impl Lambda {
         Lambda {
             objective,
             seed,
-            copies: Copies::default(),
+            copies: ObservedPages::default(),
             hints: Hints::default(),
             states: Vec::new(),
             budget: 0.0,
             rounds: Rounds::default(),
             at_once: Agenda::default(),
-            due: Agenda::default(),
+            due: DueQueue::default(),
         }
     }
 
@@ -89,7 +89,7 @@ impl Lambda {
         let rates = self.copies.change_rates(&live);
         let (mut silent, mut loud) = (Vec::new(), Vec::new());
         for (&page, &rate) in live.iter().zip(&rates) {
-            let host = self.copies.of(page).host;
+            let host = self.copies.of(page).host();
             let signalled = self.hints.of(PageId(page as u32), host, rate);
             match signalled.filter(|signalled| signalled.recall >= ANNOUNCING) {
                 Some(it) => loud.push((page, it.recall * it.changes + it.noise)),
@@ -97,7 +97,7 @@ impl Lambda {
             }
         }
         let columns = |group: &[(usize, f64)]| -> (Vec<f64>, Vec<f64>) {
-            group.iter().map(|&(page, rate)| (self.copies.of(page).weight, rate)).unzip()
+            group.iter().map(|&(page, rate)| (self.copies.of(page).weight(), rate)).unzip()
         };
         let (silent_columns, loud_columns) = (columns(&silent), columns(&loud));
         let Ok(plan) = informed(
@@ -115,30 +115,32 @@ impl Lambda {
         for (&(page, _), &chance) in loud.iter().zip(&plan.probabilities) {
             self.states[page].plan = Plan::Announcing(chance);
         }
-        self.due = Agenda::default();
+        self.due.clear();
         for &page in &live {
             self.enqueue(page, live.len());
         }
     }
 
-    /// Queues a page that was fetched before.
+    /// Queues a page that was fetched before and is not to be fetched at once.
     fn enqueue(&mut self, page: usize, pages: usize) {
         let copy = self.copies.of(page);
-        let Some(last) = copy.last.filter(|_| !copy.is_gone) else { return };
+        let Some(last) = copy.last_if_live() else { return };
         let longest = self.copies.longest_wait(page, self.budget, pages);
-        let state = &mut self.states[page];
+        let state = &self.states[page];
+        if state.is_at_once {
+            return;
+        }
         let wait = match state.plan {
             Plan::InTurn => Span::ZERO,
             Plan::Announcing(_) => longest,
             Plan::Silent(rate) => {
-                let mut draws = Draws::keyed(self.seed, WAIT, copy.key.0);
+                let mut draws = Draws::keyed(self.seed, WAIT, copy.key().0);
                 draws.seek(state.fetches);
                 let wait = -draws.uniform_open().ln() / rate;
                 Span::from_seconds(wait).unwrap_or(Span::FOREVER).min(longest)
             }
         };
-        state.due = Some(last + wait);
-        self.due.push((last + wait, page as u32), copy.host, PageId(page as u32));
+        self.due.push(last + wait, copy.host(), PageId(page as u32));
     }
 }
 
@@ -160,10 +162,10 @@ impl Policy for Lambda {
                 }
                 let page = seen.page.index();
                 self.states[page].fetches += 1;
-                self.states[page].due = None;
+                self.due.remove(seen.page);
                 if let (Outcome::Fetched(content), Some(gap)) = (seen.outcome, seen.gap()) {
                     let (host, changed) =
-                        (self.copies.of(page).host, content.changed == Some(true));
+                        (self.copies.of(page).host(), content.changed == Some(true));
                     self.hints.fetched(seen.page, host, changed, gap.seconds());
                 }
                 if self.copies.fetched(seen) {
@@ -175,16 +177,16 @@ impl Policy for Lambda {
             Event::Hinted(hint) => {
                 let page = hint.page.index();
                 let copy = self.copies.of(page);
-                self.hints.hinted(hint.page, copy.host, hint.kind);
+                self.hints.hinted(hint.page, copy.host(), hint.kind);
                 let state = &mut self.states[page];
                 state.hints += 1;
                 if let Plan::Announcing(chance) = state.plan
-                    && state.due.is_some()
-                    && !state.is_at_once
-                    && Draws::keyed(self.seed, HEED, copy.key.0).uniform_at(state.hints) < chance
+                    && self.due.due(hint.page).is_some()
+                    && Draws::keyed(self.seed, HEED, copy.key().0).uniform_at(state.hints) < chance
                 {
                     state.is_at_once = true;
-                    self.at_once.push(hint.at, copy.host, hint.page);
+                    self.due.remove(hint.page);
+                    self.at_once.push(hint.at, copy.host(), hint.page);
                 }
             }
             Event::Budget(rate) => self.budget = rate.as_per_second(),
@@ -197,18 +199,10 @@ impl Policy for Lambda {
             self.start_round();
         }
         if let Some((_, page)) = self.at_once.pop(now, gate) {
-            let state = &mut self.states[page.index()];
-            (state.is_at_once, state.due) = (false, None);
+            self.states[page.index()].is_at_once = false;
             return Choice::Fetch(page);
         }
-        while let Some(((due, _), page)) = self.due.pop(now, gate) {
-            let state = &mut self.states[page.index()];
-            if state.due == Some(due) && !state.is_at_once {
-                state.due = None;
-                return Choice::Fetch(page);
-            }
-        }
-        Choice::Idle
+        self.due.pop(now, gate).map_or(Choice::Idle, Choice::Fetch)
     }
 
     fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
@@ -216,8 +210,8 @@ impl Policy for Lambda {
                             an announced change";
         let copy = self.copies.get(page.index())?;
         let state = &self.states[page.index()];
-        let due = match state.due {
-            _ if copy.is_gone => Due::Never,
+        let due = match self.due.due(page) {
+            _ if copy.is_gone() => Due::Never,
             _ if state.is_at_once => Due::InTurn,
             Some(due) => Due::At(due),
             None => Due::UnderWay,
@@ -230,13 +224,7 @@ impl Policy for Lambda {
             Plan::InTurn => Merit::Turn,
         };
         let explanation = Explanation::new(page, RULE, merit, due);
-        let (since, is_gone) = (copy.last, copy.is_gone);
-        Some(Explanation {
-            since,
-            is_gone,
-            early: if due.time().is_some() { Early::Spare } else { Early::No },
-            sooner: &[Lever::Weight, Lever::Changes],
-            ..explanation
-        })
+        let sooner = &[Lever::Weight, Lever::Changes];
+        Some(Explanation { sooner, ..explanation.visited(copy.last(), copy.is_gone()) })
     }
 }

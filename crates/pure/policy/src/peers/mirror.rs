@@ -10,7 +10,8 @@ use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_math::sum::sum;
 use tidewatch_science::allocate::mirror_step;
 
-use crate::explanation::{Due, Early, Explanation, Lever, Merit};
+use crate::due::DueQueue;
+use crate::explanation::{Due, Explanation, Lever, Merit};
 use crate::rounds::Rounds;
 use crate::{Agenda, Choice, Gate, Policy};
 
@@ -33,7 +34,7 @@ pub struct MirrorSync {
     rounds: Rounds,
     /// Pages never fetched, in the order of discovery.
     new: Agenda<u32>,
-    due: Agenda<(Time, u32)>,
+    due: DueQueue,
 }
 
 struct Known {
@@ -47,7 +48,6 @@ struct Known {
     synced: Option<Time>,
     syncs: u64,
     next: Next,
-    due: Option<Time>,
     /// Estimates of the slope since the last step, and how many.
     slopes: f64,
     estimates: u32,
@@ -72,7 +72,7 @@ impl MirrorSync {
             budget: 0.0,
             rounds: Rounds::default(),
             new: Agenda::default(),
-            due: Agenda::default(),
+            due: DueQueue::default(),
         }
     }
 
@@ -85,7 +85,7 @@ impl MirrorSync {
         let known = &mut self.pages[seen.page.index()];
         known.is_gone = seen.outcome == Outcome::Gone;
         if known.is_gone {
-            known.due = None;
+            self.due.remove(seen.page);
             return;
         }
         let changed = match seen.outcome {
@@ -113,7 +113,7 @@ impl MirrorSync {
 
     fn enqueue(&mut self, page: usize) {
         let unit = self.unit();
-        let known = &mut self.pages[page];
+        let known = &self.pages[page];
         let Some(synced) = known.synced.filter(|_| !known.is_gone) else { return };
         let part = match known.next {
             Next::Probe => {
@@ -122,8 +122,7 @@ impl MirrorSync {
             _ => 1.0,
         };
         let wait = Span::from_seconds(part * unit / known.rate).unwrap_or(Span::FOREVER);
-        known.due = Some(synced + wait);
-        self.due.push((synced + wait, page as u32), known.host, PageId(page as u32));
+        self.due.push(synced + wait, known.host, PageId(page as u32));
     }
 
     /// Moves the rates along the slopes seen since the last round.
@@ -145,7 +144,7 @@ impl MirrorSync {
         }
         // Pages come and go; the mean stays.
         let scale = SYNCS * live.len() as f64 / sum(live.iter().map(|&page| self.pages[page].rate));
-        self.due = Agenda::default();
+        self.due.clear();
         for &page in &live {
             let rate = &mut self.pages[page].rate;
             *rate = (*rate * scale).clamp(BOUNDS.0, BOUNDS.1);
@@ -168,7 +167,6 @@ impl Policy for MirrorSync {
                     synced: None,
                     syncs: 0,
                     next: Next::Sync,
-                    due: None,
                     slopes: 0.0,
                     estimates: 0,
                 });
@@ -194,21 +192,14 @@ impl Policy for MirrorSync {
         if let Some((_, page)) = self.new.pop(now, gate) {
             return Choice::Fetch(page);
         }
-        while let Some(((due, _), page)) = self.due.pop(now, gate) {
-            let known = &mut self.pages[page.index()];
-            if known.due == Some(due) {
-                known.due = None;
-                return Choice::Fetch(page);
-            }
-        }
-        Choice::Idle
+        self.due.pop(now, gate).map_or(Choice::Idle, Choice::Fetch)
     }
 
     fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
         const RULE: &str = "visits are at even intervals, learnt from what extra visits saw";
         let known = self.pages.get(page.index())?;
         let interval = Span::from_seconds(self.unit() / known.rate);
-        let due = match (known.synced, known.due) {
+        let due = match (known.synced, self.due.due(page)) {
             _ if known.is_gone => Due::Never,
             (None, _) => Due::InTurn,
             (Some(_), Some(due)) => Due::At(due),
@@ -216,13 +207,7 @@ impl Policy for MirrorSync {
         };
         let merit = interval.map_or(Merit::Turn, Merit::Every);
         let explanation = Explanation::new(page, RULE, merit, due);
-        let (since, is_gone) = (known.synced, known.is_gone);
-        Some(Explanation {
-            since,
-            is_gone,
-            early: if due.time().is_some() { Early::Spare } else { Early::No },
-            sooner: &[Lever::Weight, Lever::Changes],
-            ..explanation
-        })
+        let sooner = &[Lever::Weight, Lever::Changes];
+        Some(Explanation { sooner, ..explanation.visited(known.synced, known.is_gone) })
     }
 }

@@ -5,7 +5,6 @@
 //! papers are told nothing that `price` is not told.
 
 mod common_crawl;
-mod copies;
 mod index;
 mod lambda;
 mod marginalia;

@@ -9,8 +9,8 @@ use tidewatch_math::stats::spearman;
 use tidewatch_partition::{CrawlError, Partition, Partitions, Settled, Status, Watch};
 use tidewatch_server::Extra;
 use tidewatch_service::{Observer, Service};
-use tidewatch_trace::Page;
-use tidewatch_web::{Accelerated, Clock as _};
+use tidewatch_trace::TracePage;
+use tidewatch_web::{Accelerated, WebClock as _};
 
 use anyhow::{Context, Result};
 
@@ -73,13 +73,9 @@ impl Follower {
     }
 
     fn update(&mut self, status: &Status, now: Time) {
-        let summary = &mut self.summary;
-        summary.real_s = now.seconds() / summary.speed;
-        summary.simulated_s = now.seconds();
-        summary.fresh_now = self.referee.fresh_share(now);
-        summary.count(status);
-        summary.searches = self.searchers.done.asked.load(Ordering::Relaxed);
-        summary.clicks = self.searchers.done.clicked.load(Ordering::Relaxed);
+        let done = &self.searchers.done;
+        let people = (done.asked.load(Ordering::Relaxed), done.clicked.load(Ordering::Relaxed));
+        self.summary.update(now, status, self.referee.fresh_share(now), people);
     }
 
     /// Rank correlation of the policy's weights of copies with the clicks they got.
@@ -97,13 +93,12 @@ impl Follower {
     /// The final figures, by a referee who knows the truth.
     pub(super) fn finish(mut self, service: &mut Service) -> Result<Summary> {
         self.screen.clear();
-        let (end, summary) = (self.end, &self.summary);
-        let budget = Rate::per_second(summary.budget_per_s / summary.speed);
+        let end = self.end;
+        let budget = Rate::per_second(self.summary.budget_per_simulated_s());
         let verdict = self.referee.judge(end, budget.context("the budget is too large")?)?;
         self.update(&service.status(), end);
-        self.summary.is_over = true;
-        self.summary.weights_follow_clicks = self.follows_clicks(service.crawl());
-        self.summary.judge(&verdict.measures, &verdict.bounds);
+        let weights_follow_clicks = self.follows_clicks(service.crawl());
+        self.summary.finish(&verdict.measures, &verdict.bounds, weights_follow_clicks);
         service.finish(self.extra());
         Ok(self.summary)
     }
@@ -127,7 +122,7 @@ impl Observer for Follower {
 }
 
 /// Names a page, if it is known without a link to it.
-fn sow_page(crawl: &mut Partition, page: &Page, at: Time) -> Result<(), CrawlError> {
+fn sow_page(crawl: &mut Partition, page: &TracePage, at: Time) -> Result<(), CrawlError> {
     // A trace that is served has good addresses.
     match CanonicalUrl::parse(&page.url) {
         Ok(url) if page.is_seed && crawl.owns(&url) => {

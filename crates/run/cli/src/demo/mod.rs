@@ -30,7 +30,7 @@ use tidewatch_fetch::Hosts;
 use tidewatch_partition::{Config, Reach, Revisit};
 use tidewatch_policy::registry;
 use tidewatch_service::{Service, ServiceConfig};
-use tidewatch_web::{Accelerated, Habits, RequestLog, Server, ServerOptions, Site};
+use tidewatch_web::{Accelerated, RequestLog, ServerOptions, Site, WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 use crate::listen::ListenArgs;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<()> {
 struct Demo {
     args: DemoArgs,
     site: Arc<Site>,
-    server: Server,
+    server: WebServer,
     clock: Accelerated,
     referee: Referee,
     service: Service,
@@ -141,7 +141,7 @@ impl Demo {
         let clock = Accelerated::new(Instant::now(), speed);
         let server = {
             let _inside = runtime.enter();
-            Server::start(Arc::clone(&site), clock, &ServerOptions::default())?
+            WebServer::start(Arc::clone(&site), clock, &ServerOptions::default())?
         };
         let service = Service::open(&ServiceConfig {
             crawl: config(args, speed),
@@ -160,13 +160,8 @@ impl Demo {
     /// Runs until the time is up or it is stopped. Returns the figures, and the web's log of
     /// requests.
     fn run(mut self, runtime: &Runtime) -> Result<(Summary, Arc<RequestLog>)> {
-        let summary = Summary {
-            policy: self.args.policy.clone(),
-            seed: self.args.seed,
-            speed: self.speed,
-            budget_per_s: self.args.budget.as_per_second(),
-            ..Summary::default()
-        };
+        let budget_per_s = self.args.budget.as_per_second();
+        let summary = Summary::new(&self.args.policy, self.args.seed, self.speed, budget_per_s);
         let at = self.service.address().unwrap_or(self.args.listen);
         let screen = Screen::new(self.args.duration, at);
         let world = Arc::clone(self.referee.world());
@@ -183,8 +178,8 @@ impl Demo {
     }
 }
 
-fn habits() -> Habits {
-    Habits { slowest: SLOWEST, ..Habits::default() }
+fn habits() -> WebHabits {
+    WebHabits { slowest: SLOWEST, ..WebHabits::default() }
 }
 
 /// Crawl settings that keep to the web's politeness rules, in the web's own time.

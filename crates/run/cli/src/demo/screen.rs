@@ -35,7 +35,7 @@ impl Screen {
     pub(super) fn show(&mut self, summary: &Summary) {
         match &self.bar {
             Some(bar) => {
-                bar.set_position(summary.real_s as u64);
+                bar.set_position(summary.real_s() as u64);
                 bar.set_message(summary.line());
             }
             None if self.last.elapsed() >= LINE => {

@@ -15,7 +15,7 @@ use tidewatch_lab::World;
 use tidewatch_math::rng::Draws;
 use tidewatch_search::clicks::Desk;
 use tidewatch_search::{PageRef, Query, SearchError, Searcher};
-use tidewatch_web::{Accelerated, Clock as _, Site};
+use tidewatch_web::{Accelerated, Site, WebClock as _};
 
 /// Results that a person reads.
 const LOOKED_AT: usize = 10;

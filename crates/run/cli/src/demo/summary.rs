@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use serde::Serialize;
-use tidewatch_core::{DropReason, FetchKind, Reason};
+use tidewatch_core::{DropReason, FetchKind, Reason, Time};
 use tidewatch_lab::{Bounds, Measures};
 use tidewatch_partition::Status;
 use tidewatch_report::{Cell, Column, Table};
@@ -17,53 +17,83 @@ const NO_PRICE: &str = "this policy has no price";
 /// The demo's conditions and figures. What is not known is `None`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Summary {
-    pub(super) policy: String,
-    pub(super) seed: u64,
+    policy: String,
+    seed: u64,
     /// Whether the figures are final.
-    pub(super) is_over: bool,
-    pub(super) real_s: f64,
-    pub(super) simulated_s: f64,
+    is_over: bool,
+    real_s: f64,
+    simulated_s: f64,
     /// Simulated seconds per real second.
-    pub(super) speed: f64,
+    speed: f64,
     /// Fetches allowed per real second.
-    pub(super) budget_per_s: f64,
-    pub(super) hosts: u32,
-    pub(super) pages_known: u32,
-    pub(super) pages_held: u64,
-    pub(super) fetches: BTreeMap<&'static str, u64>,
-    pub(super) requests: u64,
-    pub(super) requests_per_s: f64,
-    pub(super) bytes: u64,
+    budget_per_s: f64,
+    hosts: u32,
+    pages_known: u32,
+    pages_held: u64,
+    fetches: BTreeMap<&'static str, u64>,
+    requests: u64,
+    requests_per_s: f64,
+    bytes: u64,
     /// Pages by the status of their answer.
-    pub(super) statuses: BTreeMap<String, u64>,
-    pub(super) redirects: u64,
-    pub(super) gone: u64,
-    pub(super) failures: BTreeMap<Reason, u64>,
-    pub(super) disallowed: u64,
+    statuses: BTreeMap<String, u64>,
+    redirects: u64,
+    gone: u64,
+    failures: BTreeMap<Reason, u64>,
+    disallowed: u64,
     /// Addresses and pages left out, by reason.
-    pub(super) dropped: BTreeMap<DropReason, u64>,
+    dropped: BTreeMap<DropReason, u64>,
     /// Share of the copies that are up to date right now.
-    pub(super) fresh_now: Option<f64>,
-    pub(super) freshness: Option<f64>,
-    pub(super) age_s: Option<f64>,
+    fresh_now: Option<f64>,
+    freshness: Option<f64>,
+    age_s: Option<f64>,
     /// Clicks to come on pages when first fetched, per simulated second.
-    pub(super) profit_per_s: Option<f64>,
-    pub(super) profit_bound_per_s: Option<f64>,
-    pub(super) served_per_s: Option<f64>,
-    pub(super) clicks_per_s: Option<f64>,
-    pub(super) coverage: Option<f64>,
+    profit_per_s: Option<f64>,
+    profit_bound_per_s: Option<f64>,
+    served_per_s: Option<f64>,
+    clicks_per_s: Option<f64>,
+    coverage: Option<f64>,
     /// Searches by the web's people, and clicks that came of them.
-    pub(super) searches: u64,
-    pub(super) clicks: u64,
+    searches: u64,
+    clicks: u64,
     /// Rank correlation of the policy's weights of copies with the clicks that they got.
-    pub(super) weights_follow_clicks: Option<f64>,
-    pub(super) price: Option<f64>,
-    pub(super) price_note: Option<&'static str>,
+    weights_follow_clicks: Option<f64>,
+    price: Option<f64>,
+    price_note: Option<&'static str>,
 }
 
 impl Summary {
-    /// Takes over what was counted.
-    pub(super) fn count(&mut self, status: &Status) {
+    /// `speed` is in simulated seconds per real second, the budget in fetches per real second.
+    pub(super) fn new(policy: &str, seed: u64, speed: f64, budget_per_s: f64) -> Self {
+        let policy = policy.to_owned();
+        Summary { policy, seed, speed, budget_per_s, ..Summary::default() }
+    }
+
+    /// Seconds since the start, in real time.
+    pub(super) fn real_s(&self) -> f64 {
+        self.real_s
+    }
+
+    /// Fetches allowed per simulated second.
+    pub(super) fn budget_per_simulated_s(&self) -> f64 {
+        self.budget_per_s / self.speed
+    }
+
+    /// Takes over the figures at `now` in simulated time: what the crawl counted, the share of copies
+    /// that are up to date, and the searches and clicks of simulated people.
+    pub(super) fn update(
+        &mut self,
+        now: Time,
+        status: &Status,
+        fresh_now: Option<f64>,
+        (searches, clicks): (u64, u64),
+    ) {
+        self.real_s = now.seconds() / self.speed;
+        self.simulated_s = now.seconds();
+        (self.fresh_now, self.searches, self.clicks) = (fresh_now, searches, clicks);
+        self.count(status);
+    }
+
+    fn count(&mut self, status: &Status) {
         let tally = &status.tally;
         (self.hosts, self.pages_known) = (status.hosts, status.pages);
         self.pages_held = tally.held;
@@ -83,8 +113,14 @@ impl Summary {
         self.price_note = Some(if self.price.is_some() { PRICE } else { NO_PRICE });
     }
 
-    /// Takes over the referee's verdict.
-    pub(super) fn judge(&mut self, measures: &Measures, bounds: &Bounds) {
+    /// Ends the demo with the referee's verdict and the rank correlation of weights with clicks.
+    pub(super) fn finish(
+        &mut self,
+        measures: &Measures,
+        bounds: &Bounds,
+        weights_follow_clicks: Option<f64>,
+    ) {
+        (self.is_over, self.weights_follow_clicks) = (true, weights_follow_clicks);
         self.freshness = measures.freshness;
         self.age_s = measures.age_s;
         self.profit_per_s = measures.profit_per_s;
@@ -247,8 +283,8 @@ mod tests {
 
     #[test]
     fn every_form_says_that_there_is_no_price() {
-        let mut summary = Summary { real_s: 1.0, ..Summary::default() };
-        summary.count(&Status { budget_per_s: 1.0, ..Status::default() });
+        let mut summary = Summary::new("random", 1, 1.0, 1.0);
+        summary.update(Time::ZERO, &Status::default(), None, (0, 0));
         assert!(summary.table().to_text(200).contains(NO_PRICE));
         let json: serde_json::Value = serde_json::from_str(&summary.to_json().unwrap()).unwrap();
         assert!(json["price"].is_null());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tidewatch_archive::{check, read_at};
 use tidewatch_store::{Memory, Store};
 use tidewatch_testing::living;
-use tidewatch_web::{Habits, Server};
+use tidewatch_web::{WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 use crate::tool::Folder;
@@ -14,7 +14,7 @@ use crate::tool::Folder;
 /// A web, and a folder with the settings and seeds to crawl it.
 pub(crate) struct Living {
     pub(crate) folder: Folder,
-    pub(crate) server: Server,
+    pub(crate) server: WebServer,
     _runtime: Runtime,
 }
 
@@ -23,7 +23,7 @@ impl Living {
     pub(crate) fn serve(hosts: usize, pages_each: usize) -> Living {
         let runtime = Runtime::new().unwrap();
         let web = living::web(hosts, hosts * pages_each);
-        let server = living::serve(&runtime, &web, 5, Habits::faultless());
+        let server = living::serve(&runtime, &web, 5, WebHabits::faultless());
         let folder = Folder::with(&[]);
         let living = Living { folder, server, _runtime: runtime };
         living.write_files();

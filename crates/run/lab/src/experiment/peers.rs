@@ -12,7 +12,7 @@ use tidewatch_core::{FetchKind, Rate, Span};
 use tidewatch_math::rng::Draws;
 use tidewatch_policy::{Setup as Making, registry};
 use tidewatch_report::{Cell, Column, Report, Table};
-use tidewatch_trace::{Signal, Signals, Trace};
+use tidewatch_trace::{Signals, Trace, TraceSignal};
 
 use super::Setup;
 use crate::engine::{self, Logged, Measures, Settings};
@@ -305,12 +305,12 @@ fn hinted(mut trace: Trace, seed: u64) -> Trace {
     let changes = trace.changes.as_deref().unwrap_or_default();
     for change in changes {
         if draws.chance(RECALL) {
-            rows.push(Signal { page: change.page, at: change.at, kind: 0 });
+            rows.push(TraceSignal { page: change.page, at: change.at, kind: 0 });
         }
         if draws.chance(EMPTY) {
             let at = Span::from_seconds(draws.uniform() * trace.duration.seconds());
             let at = tidewatch_core::Time::ZERO + at.unwrap_or(Span::ZERO);
-            rows.push(Signal { page: change.page, at, kind: 0 });
+            rows.push(TraceSignal { page: change.page, at, kind: 0 });
         }
     }
     rows.sort_by_key(|row| (row.at, row.page));

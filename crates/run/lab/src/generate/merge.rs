@@ -3,7 +3,9 @@
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::Span;
-use tidewatch_trace::{Change, Count, Host, Link, Page, Signal, Signals, Trace, Versions};
+use tidewatch_trace::{
+    Change, Count, Host, Signals, Trace, TraceLink, TracePage, TraceSignal, Versions,
+};
 
 /// A web that becomes part of a larger one.
 pub struct Part<'a> {
@@ -46,7 +48,7 @@ impl Whole {
             let host = hosts[page.host as usize];
             self.add_page(page, host, &trace.hosts[page.host as usize]);
         }
-        self.trace.links.extend(trace.links.iter().map(|link| Link {
+        self.trace.links.extend(trace.links.iter().map(|link| TraceLink {
             source: first + link.source,
             page: first + link.page,
             ..*link
@@ -78,7 +80,7 @@ impl Whole {
         })
     }
 
-    fn add_page(&mut self, page: &Page, host: u32, before: &Host) {
+    fn add_page(&mut self, page: &TracePage, host: u32, before: &Host) {
         let name = &self.trace.hosts[host as usize].name;
         let url = if *name == before.name {
             page.url.clone()
@@ -86,7 +88,7 @@ impl Whole {
             page.url.replacen(&*before.name, name, 1).into_boxed_str()
         };
         let id = self.trace.pages.len() as u64;
-        self.trace.pages.push(Page { id, url, host, ..page.clone() });
+        self.trace.pages.push(TracePage { id, url, host, ..page.clone() });
     }
 }
 
@@ -108,7 +110,7 @@ fn add_versions(whole: &mut Versions, part: &Versions, first: u32) {
 
 fn add_signals(whole: &mut Signals, part: &Signals, first: u32) {
     let kinds: Vec<u32> = part.kinds.iter().map(|kind| kind_of(whole, kind)).collect();
-    whole.rows.extend(part.rows.iter().map(|row| Signal {
+    whole.rows.extend(part.rows.iter().map(|row| TraceSignal {
         page: first + row.page,
         kind: kinds[row.kind as usize],
         ..*row
@@ -135,7 +137,7 @@ mod tests {
 
     /// A page that links to another, with a row in every table.
     fn web(kind: &str, days: u64) -> Trace {
-        let page = |id: u64, is_source: bool| Page {
+        let page = |id: u64, is_source: bool| TracePage {
             id,
             url: format!("https://h.example/{id}").into_boxed_str(),
             host: 0,
@@ -153,7 +155,7 @@ mod tests {
             duration: Span::DAY.times(days),
             pages: vec![page(3, true), page(8, false)],
             hosts: vec![Host { name: "h.example".into(), max_rate: None }],
-            links: vec![Link {
+            links: vec![TraceLink {
                 source: 0,
                 page: 1,
                 appears: at(1),
@@ -166,8 +168,8 @@ mod tests {
             signals: Some(Signals {
                 kinds: vec![kind.into(), "both".into()],
                 rows: vec![
-                    Signal { page: 1, at: at(4), kind: 1 },
-                    Signal { page: 0, at: at(6), kind: 0 },
+                    TraceSignal { page: 1, at: at(4), kind: 1 },
+                    TraceSignal { page: 0, at: at(6), kind: 0 },
                 ],
             }),
             ..Trace::default()

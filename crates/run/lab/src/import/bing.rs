@@ -24,7 +24,7 @@ use std::path::Path;
 
 use tidewatch_core::{Span, Time};
 use tidewatch_math::rng::Draws;
-use tidewatch_trace::{Change, Signal, Signals};
+use tidewatch_trace::{Change, Signals, TraceSignal};
 
 use super::clock::{Moment, Window};
 use super::pages::{Addresses, Pages};
@@ -261,7 +261,7 @@ fn fill(draft: &mut Draft, urls: Vec<Url>, window: Window) {
         for at in url.changes.into_iter().filter(|&at| at < end) {
             changes.push(Change { page: number, at });
             if url.is_announced {
-                hints.push(Signal { page: number, at, kind: 0 });
+                hints.push(TraceSignal { page: number, at, kind: 0 });
             }
         }
     }

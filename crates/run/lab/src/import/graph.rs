@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
-use tidewatch_trace::Link;
+use tidewatch_trace::TraceLink;
 
 use super::input::Lines;
 use super::pages::{Addresses, MADE_UP, Pages};
@@ -72,7 +72,7 @@ fn import(args: &ImportArgs) -> Result<Imported, ImportError> {
     file.split(['.', '_']).next().unwrap_or(NAME).clone_into(&mut draft.trace.name);
     draft.trace.duration = args.length.unwrap_or(DURATION);
     graph.pages.into_trace(&mut draft.trace);
-    let link = |(source, page)| Link {
+    let link = |(source, page)| TraceLink {
         source,
         page,
         appears: Time::ZERO,

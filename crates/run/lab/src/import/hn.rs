@@ -23,7 +23,7 @@ use std::path::Path;
 
 use tidewatch_core::PageKey;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_trace::{Change, Count, Link};
+use tidewatch_trace::{Change, Count, TraceLink};
 
 use super::clock::{Moment, Window};
 use super::pages::Pages;
@@ -253,7 +253,7 @@ impl Board {
             pages.push(*id, url).born = window.at(born);
         }
         pages.into_trace(&mut draft.trace);
-        draft.trace.links.extend(self.stays.iter().map(|stay| Link {
+        draft.trace.links.extend(self.stays.iter().map(|stay| TraceLink {
             source: 0,
             page: numbers[stay.page as usize],
             appears: window.at(stay.since),
@@ -318,7 +318,7 @@ mod tests {
                 (9, "https://b.example/", 180.0),
             ]
         );
-        let gone = |l: &Link| l.disappears.map(tidewatch_core::Time::seconds);
+        let gone = |l: &TraceLink| l.disappears.map(tidewatch_core::Time::seconds);
         let links: Vec<_> =
             trace.links.iter().map(|l| (l.page, l.appears.seconds(), gone(l))).collect();
         let places: Vec<_> = trace.links.iter().map(|link| link.position).collect();

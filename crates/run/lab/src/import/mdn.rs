@@ -20,7 +20,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use tidewatch_trace::{Change, Link};
+use tidewatch_trace::{Change, TraceLink};
 
 use super::clock::{Moment, Window};
 use super::pages::{Addresses, Pages};
@@ -184,7 +184,7 @@ impl Site {
         for &(source, page) in &links {
             trace.pages[page as usize].is_seed &= source == page;
             let appears = trace.pages[source as usize].born.max(trace.pages[page as usize].born);
-            trace.links.push(Link { source, page, appears, disappears: None, position: None });
+            trace.links.push(TraceLink { source, page, appears, disappears: None, position: None });
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn commits_become_births_changes_and_deaths() {
         let imported = run(NAME, &files().args()).unwrap();
-        let page = |p: &tidewatch_trace::Page| {
+        let page = |p: &tidewatch_trace::TracePage| {
             (p.id, p.born.seconds(), p.died.map(tidewatch_core::Time::seconds))
         };
         let pages: Vec<_> = imported.trace.pages.iter().map(page).collect();

@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use tidewatch_math::Draws;
-use tidewatch_trace::{Change, Signal, Signals, Versions};
+use tidewatch_trace::{Change, Signals, TraceSignal, Versions};
 
 use super::clock::{Moment, Window};
 use super::pages::{Addresses, Pages};
@@ -168,11 +168,11 @@ impl Terms {
         };
         let changes = self.text_changes.iter().filter_map(inside);
         draft.trace.changes = Some(changes.map(|(page, at)| Change { page, at }).collect());
-        let rows: Vec<Signal> = self
+        let rows: Vec<TraceSignal> = self
             .raw_changes
             .iter()
             .filter_map(inside)
-            .map(|(page, at)| Signal { page, at, kind: 0 })
+            .map(|(page, at)| TraceSignal { page, at, kind: 0 })
             .collect();
         draft.fact("events read", self.events);
         draft.fact("events dropped: first, technical or removal", self.other);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageKey, Time};
-use tidewatch_trace::{Host, Page, Trace};
+use tidewatch_trace::{Host, Trace, TracePage};
 
 /// Domain of invented URLs; RFC 2606 reserves it, so no crawler can reach it.
 pub(super) const MADE_UP: &str = "invalid";
@@ -12,16 +12,16 @@ pub(super) const MADE_UP: &str = "invalid";
 /// Pages and hosts so far.
 #[derive(Default)]
 pub(super) struct Pages {
-    pub(super) list: Vec<Page>,
+    pub(super) list: Vec<TracePage>,
     hosts: Vec<Host>,
     by_name: HashMap<Box<str>, u32>,
 }
 
 impl Pages {
     /// Appends a page born at the origin, without links, for the caller to amend. Ids must ascend.
-    pub(super) fn push(&mut self, id: u64, url: &CanonicalUrl) -> &mut Page {
+    pub(super) fn push(&mut self, id: u64, url: &CanonicalUrl) -> &mut TracePage {
         let host = self.host(url.host());
-        self.list.push(Page {
+        self.list.push(TracePage {
             id,
             url: url.as_str().into(),
             host,

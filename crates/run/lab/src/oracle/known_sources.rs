@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{PageKey, Time};
-use tidewatch_policy::echo::curve::Curve;
+use tidewatch_policy::echo::curve::ProfitCurve;
 use tidewatch_policy::echo::{Echo, Rule, Settings, Told};
 
 use crate::world::World;
@@ -45,7 +45,7 @@ pub fn source_terms(world: &World) -> FxHashMap<PageKey, Told> {
     }
     let duration = trace.duration.seconds();
     let terms = |sum: &Sums| Told {
-        curve: Some(Curve {
+        curve: Some(ProfitCurve {
             profit: sum.clicks / sum.pages,
             decay: if sum.ages > 0.0 { sum.clicks / sum.ages } else { SOME_DECAY },
         }),

@@ -82,13 +82,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use tidewatch_core::{Span, Time};
-    use tidewatch_trace::{Host, Link, Page, Trace};
+    use tidewatch_trace::{Host, Trace, TraceLink, TracePage};
 
     const SOURCES: u32 = 6;
     const PAGES: u32 = 12;
 
     fn world(links: &[(u32, u32)]) -> World {
-        let page = |id: u32| Page {
+        let page = |id: u32| TracePage {
             id: id.into(),
             url: format!("http://a.test/{id}").into(),
             host: 0,
@@ -98,7 +98,7 @@ mod tests {
             weight: 1.0,
             is_seed: id < SOURCES,
         };
-        let link = |&(source, page): &(u32, u32)| Link {
+        let link = |&(source, page): &(u32, u32)| TraceLink {
             source,
             page: SOURCES + page,
             appears: Time::from_micros(9),

@@ -63,12 +63,12 @@ pub fn is_ephemeral(centroid: &InterestVector) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidewatch_trace::{Count, Host, Page, Trace};
+    use tidewatch_trace::{Count, Host, Trace, TracePage};
 
     #[test]
     fn interest_is_by_day_of_life_and_scaled() {
         let day = |days: f64| Time::from_seconds(days * 86_400.0).unwrap();
-        let page = |id: u64, born: f64| Page {
+        let page = |id: u64, born: f64| TracePage {
             id,
             url: format!("http://a.test/{id}").into(),
             host: 0,

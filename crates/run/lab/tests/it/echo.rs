@@ -4,7 +4,7 @@ use tidewatch_core::{Rate, Span, Time};
 use tidewatch_lab::engine::{bounds, run};
 use tidewatch_lab::generate::echo::{EchoConfig, generate};
 use tidewatch_lab::{Measures, Settings, World, policies};
-use tidewatch_trace::{Link, Trace};
+use tidewatch_trace::{Trace, TraceLink};
 
 const SEED: u64 = 3;
 const SCALE: f64 = 0.02;
@@ -65,7 +65,7 @@ fn every_policy_copes_with_webs_that_lack_something() {
         ("no links", false, |trace| trace.links.clear()),
         ("one source with everything", true, |trace| {
             trace.links.iter_mut().for_each(|link| link.source = 0);
-            let key = |link: &Link| (link.source, link.page);
+            let key = |link: &TraceLink| (link.source, link.page);
             trace.links.sort_by_key(key);
             trace.links.dedup_by_key(|link| key(link));
         }),

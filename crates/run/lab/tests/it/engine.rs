@@ -7,7 +7,7 @@ use tidewatch_frontier::Politeness;
 use tidewatch_lab::engine::{bounds, judge, run};
 use tidewatch_lab::{LabError, Measures, Settings, Start, World};
 use tidewatch_policy::{Choice, Gate, Policy};
-use tidewatch_trace::{Host, Link, Page, Trace};
+use tidewatch_trace::{Host, Trace, TraceLink, TracePage};
 
 use crate::worlds::{at, changing, newsroom, page, trace, versioned};
 
@@ -122,7 +122,7 @@ fn a_page_is_new_only_if_a_source_revealed_it() {
     trace.pages[1] = page(1, 0.0);
     trace.links = vec![
         trace.links[1],
-        Link { source: 1, page: 2, appears, disappears: None, position: None },
+        TraceLink { source: 1, page: 2, appears, disappears: None, position: None },
     ];
     let (measures, told) = play(trace, &[(20.0, 1), (21.0, 2)], &settings()).unwrap();
     assert!(told.iter().any(|line| line.starts_with("21 frontier 2")), "{told:?}");
@@ -196,7 +196,7 @@ fn a_recorded_crawl_is_judged_like_a_simulated_one() {
 
 #[test]
 fn a_dead_page_is_stale_until_found_gone() {
-    let dying = Page { died: Some(at(40.0)), ..page(0, 0.0) };
+    let dying = TracePage { died: Some(at(40.0)), ..page(0, 0.0) };
     let trace = Trace { changes: Some(vec![]), ..trace(100, vec![dying, page(1, 0.0)]) };
     let (measures, told) = play(trace, &[(60.0, 0)], &settings()).unwrap();
     // Held: 60 s of page 0, 100 s of page 1. Stale: 20 s of page 0.
@@ -304,7 +304,8 @@ fn impossible_conditions_are_refused() {
     assert!(refused(&longer).contains("cannot measure the last 86400s"));
     let silent = Settings { log_push: Span::ZERO, ..settings() };
     assert!(refused(&silent).contains("log push"));
-    let twins = Trace { pages: vec![page(1, 0.0), Page { id: 2, ..page(1, 0.0) }], ..changing() };
+    let twins =
+        Trace { pages: vec![page(1, 0.0), TracePage { id: 2, ..page(1, 0.0) }], ..changing() };
     let error = World::new(twins).unwrap_err().to_string();
     assert!(error.contains("pages 1 and 2") && error.contains("same URL"), "{error}");
 }

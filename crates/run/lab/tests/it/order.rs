@@ -8,7 +8,7 @@ use tidewatch_lab::generate::{echo, graph};
 use tidewatch_lab::{Measures, Settings, Start, World, policies};
 use tidewatch_math::Draws;
 use tidewatch_policy::{Choice, Gate, Policy};
-use tidewatch_trace::{Link, Page, Trace};
+use tidewatch_trace::{Trace, TraceLink, TracePage};
 
 use crate::worlds::{at, page, trace};
 
@@ -24,8 +24,10 @@ fn shuffled(trace: &Trace, seed: u64) -> Trace {
     (0..).zip(&order).for_each(|(new, &old): (u32, &u32)| place[old as usize] = new);
     let moved = |page: &mut u32| *page = place[*page as usize];
     let mut trace = trace.clone();
-    let pages =
-        order.iter().zip(0..).map(|(&old, id)| Page { id, ..trace.pages[old as usize].clone() });
+    let pages = order
+        .iter()
+        .zip(0..)
+        .map(|(&old, id)| TracePage { id, ..trace.pages[old as usize].clone() });
     trace.pages = pages.collect();
     trace.links.iter_mut().for_each(|link| {
         moved(&mut link.source);
@@ -110,8 +112,8 @@ impl Policy for Reader {
 
 /// The links of a source as a crawler sees them, as the numbers of pages.
 fn shown(positions: [Option<u32>; 4]) -> Vec<String> {
-    let pages = (0..5).map(|id| Page { is_source: id == 0, ..page(id, 0.0) }).collect();
-    let link = |(page, position): (u32, Option<u32>)| Link {
+    let pages = (0..5).map(|id| TracePage { is_source: id == 0, ..page(id, 0.0) }).collect();
+    let link = |(page, position): (u32, Option<u32>)| TraceLink {
         source: 0,
         page,
         appears: at(f64::from(page) / 100.0),

@@ -1,14 +1,14 @@
 //! Small worlds written by hand, whose measures can be worked out on paper.
 
 use tidewatch_core::{Span, Time};
-use tidewatch_trace::{Change, Count, Host, Link, Page, Trace, Versions};
+use tidewatch_trace::{Change, Count, Host, Trace, TraceLink, TracePage, Versions};
 
 pub(crate) fn at(seconds: f64) -> Time {
     Time::from_seconds(seconds).unwrap()
 }
 
-pub(crate) fn page(id: u64, born: f64) -> Page {
-    Page {
+pub(crate) fn page(id: u64, born: f64) -> TracePage {
+    TracePage {
         id,
         url: format!("https://host.example/{id}").into(),
         host: 0,
@@ -20,7 +20,7 @@ pub(crate) fn page(id: u64, born: f64) -> Page {
     }
 }
 
-pub(crate) fn trace(duration_s: u64, pages: Vec<Page>) -> Trace {
+pub(crate) fn trace(duration_s: u64, pages: Vec<TracePage>) -> Trace {
     Trace {
         name: "by hand".into(),
         duration: Span::SECOND.times(duration_s),
@@ -33,9 +33,9 @@ pub(crate) fn trace(duration_s: u64, pages: Vec<Page>) -> Trace {
 /// A source (page 0) that shows page 1 from 10 s to 40 s and page 2 from 50 s
 /// on; page 1 is clicked at 15, 30, 60 s, page 2 at 55 s and, past the end, at 200 s.
 pub(crate) fn newsroom() -> Trace {
-    let source = Page { is_source: true, ..page(0, 0.0) };
-    let story = |id, born| Page { is_seed: false, ..page(id, born) };
-    let link = |page, appears, disappears: Option<f64>| Link {
+    let source = TracePage { is_source: true, ..page(0, 0.0) };
+    let story = |id, born| TracePage { is_seed: false, ..page(id, born) };
+    let link = |page, appears, disappears: Option<f64>| TraceLink {
         source: 0,
         page,
         appears: at(appears),

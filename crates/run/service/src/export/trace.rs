@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use tidewatch_core::calendar::rfc3339;
 use tidewatch_core::{Interest, InterestKind, PageId, Time};
 use tidewatch_frontier::tape::{Came, Fetched, Input};
-use tidewatch_trace::{Change, Count, Host, Link, Page, Trace};
+use tidewatch_trace::{Change, Count, Host, Trace, TraceLink, TracePage};
 
 use super::{Export, ExportPart, of_store};
 use crate::ServiceError;
@@ -53,7 +53,7 @@ impl Seen {
             let (page, row) = of_store(row)?;
             let is_linked = row.via.is_some() || export.foreign_via(part, page)?.is_some();
             let host = self.host(part.origin(row.host)?);
-            self.trace.pages.push(Page {
+            self.trace.pages.push(TracePage {
                 id: u64::from(part.number(page).0),
                 url: part.url(&row)?.into(),
                 host,
@@ -145,7 +145,7 @@ impl Seen {
         // A link appears no earlier than its target is born; one of no duration is left out.
         let appears = appears.max(self.trace.pages[page as usize].born);
         if disappears.is_none_or(|end| end > appears) {
-            self.trace.links.push(Link { source, page, appears, disappears, position });
+            self.trace.links.push(TraceLink { source, page, appears, disappears, position });
         }
     }
 

@@ -18,17 +18,17 @@ use tidewatch_service::{
     Export, ExportedPage, Handle, Listen, Observer, Service, ServiceConfig, ServiceError,
 };
 use tidewatch_testing::living;
-use tidewatch_web::{Habits, Server};
+use tidewatch_web::{WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 /// A busy machine needs this long to fetch and index a small web.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-fn web(runtime: &Runtime) -> Server {
-    living::serve(runtime, &living::web(4, 40), 1, Habits::faultless())
+fn web(runtime: &Runtime) -> WebServer {
+    living::serve(runtime, &living::web(4, 40), 1, WebHabits::faultless())
 }
 
-fn config(dir: &Path, web: &Server) -> ServiceConfig {
+fn config(dir: &Path, web: &WebServer) -> ServiceConfig {
     let mut config = ServiceConfig::new(dir);
     let seed = |name: &str| CanonicalUrl::parse(&format!("http://{name}/")).unwrap();
     config.seeds = web.names().iter().map(|(name, _)| seed(name)).collect();

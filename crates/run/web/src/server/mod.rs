@@ -1,8 +1,8 @@
 //! Serves a site: listeners, connections and the log.
 //!
-//! Life of a server: [`Server::start`] binds all addresses, or none; every
+//! Life of a server: [`WebServer::start`] binds all addresses, or none; every
 //! listener gets an accept loop, every connection a task owned by its loop.
-//! [`Server::shutdown`] stops accepting, lets pending replies end within a grace period and aborts the
+//! [`WebServer::shutdown`] stops accepting, lets pending replies end within a grace period and aborts the
 //! rest. Dropping a server aborts everything at once. Either way no task outlives it.
 
 mod bind;
@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::clock::Clock;
+use crate::clock::WebClock;
 use crate::error::WebError;
 use crate::site::Site;
 pub use bind::Names;
@@ -77,7 +77,7 @@ pub struct ServerOptions {
 
 /// A running server.
 #[derive(Debug)]
-pub struct Server {
+pub struct WebServer {
     site: Arc<Site>,
     names: Names,
     log: Arc<RequestLog>,
@@ -88,19 +88,19 @@ pub struct Server {
 /// State shared by connections.
 struct Shared {
     site: Arc<Site>,
-    clock: Box<dyn Clock>,
+    clock: Box<dyn WebClock>,
     names: Names,
     log: Arc<RequestLog>,
     limits: Limits,
     free: Arc<Semaphore>,
 }
 
-impl Server {
+impl WebServer {
     /// Serves `site` at the time that `clock` shows. Must be called within a
     /// tokio runtime that has I/O and timers.
     pub fn start(
         site: Arc<Site>,
-        clock: impl Clock,
+        clock: impl WebClock,
         options: &ServerOptions,
     ) -> Result<Self, WebError> {
         let limits = options.limits;
@@ -119,7 +119,7 @@ impl Server {
         for (listener, address) in listeners {
             loops.spawn(accept(listener, address, shared.clone(), stopped.clone()));
         }
-        Ok(Server { site, names, log, stop, loops })
+        Ok(WebServer { site, names, log, stop, loops })
     }
 
     /// The served site.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tidewatch_core::Time;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_trace::{Link, Trace};
+use tidewatch_trace::{Trace, TraceLink};
 
 use crate::error::WebError;
 
@@ -60,7 +60,7 @@ impl Index {
         Ok(index)
     }
 
-    fn add(&mut self, page: &tidewatch_trace::Page, number: u32) -> Result<(), WebError> {
+    fn add(&mut self, page: &tidewatch_trace::TracePage, number: u32) -> Result<(), WebError> {
         let refuse = |why: &str| WebError::Url {
             page: page.id,
             url: page.url.to_string(),
@@ -113,7 +113,7 @@ impl Index {
         &births[..births.partition_point(|&page| trace.pages[page as usize].born <= now)]
     }
 
-    pub(super) fn links<'t>(&self, trace: &'t Trace, page: u32) -> &'t [Link] {
+    pub(super) fn links<'t>(&self, trace: &'t Trace, page: u32) -> &'t [TraceLink] {
         &trace.links[rows(&self.links, page)]
     }
 

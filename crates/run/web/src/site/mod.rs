@@ -15,7 +15,7 @@ use tidewatch_trace::Trace;
 
 use crate::date::Date;
 use crate::error::WebError;
-use crate::habits::{Habits, HostHabits};
+use crate::habits::{HostHabits, WebHabits};
 use index::Index;
 pub use index::over_http;
 pub use reply::{PageRequest, Reply, Served};
@@ -29,14 +29,14 @@ pub struct Site {
     trace: Trace,
     index: Index,
     seed: u64,
-    habits: Habits,
+    habits: WebHabits,
     hosts: Vec<HostHabits>,
     start: Date,
 }
 
 impl Site {
     /// Prepares a trace for serving. Its URLs become `http` ([`over_http`]).
-    pub fn new(trace: Trace, seed: u64, habits: Habits) -> Result<Self, WebError> {
+    pub fn new(trace: Trace, seed: u64, habits: WebHabits) -> Result<Self, WebError> {
         trace.check()?;
         let trace = over_http(trace)?;
         let index = Index::new(&trace)?;

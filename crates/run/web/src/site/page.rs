@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use tidewatch_core::Time;
-use tidewatch_trace::{Link, Version};
+use tidewatch_trace::{TraceLink, Version};
 
 use super::reply::push_escaped;
 use super::{PageRequest, Reply, Served, Site, files, redirect};
@@ -135,7 +135,7 @@ impl Site {
     }
 
     fn push_links(&self, page: u32, now: Time, out: &mut String) {
-        let is_shown = |link: &&Link| {
+        let is_shown = |link: &&TraceLink| {
             link.appears <= now && link.disappears.is_none_or(|disappears| disappears > now)
         };
         let (origin, _) = redirect::split(self.url(page));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidewatch_trace::Trace;
-use tidewatch_web::{ByHand, Habits, Server, ServerOptions, Site};
+use tidewatch_web::{ByHand, ServerOptions, Site, WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 /// Nothing on loopback takes this long; a test that hangs fails instead.
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A served web whose clock the test sets.
 pub(crate) struct Web {
     pub(crate) runtime: Runtime,
-    pub(crate) server: Server,
+    pub(crate) server: WebServer,
     pub(crate) clock: Arc<ByHand>,
 }
 
@@ -35,17 +35,22 @@ impl Answer {
 }
 
 impl Web {
-    pub(crate) fn new(trace: Trace, seed: u64, habits: Habits) -> Self {
+    pub(crate) fn new(trace: Trace, seed: u64, habits: WebHabits) -> Self {
         Web::with(trace, seed, habits, &ServerOptions::default())
     }
 
-    pub(crate) fn with(trace: Trace, seed: u64, habits: Habits, options: &ServerOptions) -> Self {
+    pub(crate) fn with(
+        trace: Trace,
+        seed: u64,
+        habits: WebHabits,
+        options: &ServerOptions,
+    ) -> Self {
         let runtime = Runtime::new().unwrap();
         let clock = Arc::new(ByHand::default());
         let site = Arc::new(Site::new(trace, seed, habits).unwrap());
         let server = {
             let _inside = runtime.enter();
-            Server::start(site, clock.clone(), options).unwrap()
+            WebServer::start(site, clock.clone(), options).unwrap()
         };
         Web { runtime, server, clock }
     }

@@ -3,14 +3,14 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use tidewatch_web::{Habits, Limits, ServerOptions};
+use tidewatch_web::{Limits, ServerOptions, WebHabits};
 
 use crate::client::{Web, connect, read_to_end, send};
 use crate::worlds::two_hosts;
 
 #[test]
 fn garbage_gets_400_and_the_server_survives() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     let address = web.address("news.example");
     let garbage: [&[u8]; 5] = [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -29,7 +29,7 @@ fn garbage_gets_400_and_the_server_survives() {
 
 #[test]
 fn long_heads_are_refused() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     let address = web.address("news.example");
     let head = "GET /a HTTP/1.1\r\nHost: news.example\r\nConnection: close\r\n";
     let long = format!("{head}X: {}\r\n\r\n", "x".repeat(1 << 20));
@@ -44,7 +44,7 @@ fn long_heads_are_refused() {
 
 #[test]
 fn hosts_that_are_not_served_here_are_misdirected() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     let address = web.address("news.example");
     let ask = |host: &str| {
         send(address, format!("GET /a HTTP/1.1\r\n{host}Connection: close\r\n\r\n").as_bytes())
@@ -70,7 +70,7 @@ fn hosts_that_are_not_served_here_are_misdirected() {
 fn silent_clients_time_out() {
     let limits = Limits { idle: Duration::from_millis(200), ..Limits::default() };
     let options = ServerOptions { limits, ..ServerOptions::default() };
-    let web = Web::with(two_hosts(), 1, Habits::faultless(), &options);
+    let web = Web::with(two_hosts(), 1, WebHabits::faultless(), &options);
     let address = web.address("news.example");
     let began = Instant::now();
     let silent = connect(address);
@@ -87,7 +87,7 @@ fn silent_clients_time_out() {
 
 #[test]
 fn post_is_refused() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     let address = web.address("news.example");
     let post = b"POST /a HTTP/1.1\r\nHost: news.example\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
     assert_eq!(send(address, post).status, 405);

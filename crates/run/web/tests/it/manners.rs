@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use tidewatch_core::Rate;
-use tidewatch_web::{Habits, PageRequest, Reply, Served, Site};
+use tidewatch_web::{PageRequest, Reply, Served, Site, WebHabits};
 
 use crate::worlds::{at, many};
 
 const HOSTS: u32 = 30;
 const PAGES: u32 = 20;
 
-fn site(habits: Habits) -> Site {
+fn site(habits: WebHabits) -> Site {
     Site::new(many(HOSTS, PAGES), 11, habits).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn text(reply: &Reply) -> &str {
 
 #[test]
 fn robots_files_say_what_the_site_knows() {
-    let site = site(Habits { outage: 0.0, ..Habits::default() });
+    let site = site(WebHabits { outage: 0.0, ..WebHabits::default() });
     let (mut missing, mut private, mut delays) = (0, 0, 0);
     for host in 0..HOSTS {
         let robots = get(&site, host, "/robots.txt");
@@ -51,7 +51,7 @@ fn robots_files_say_what_the_site_knows() {
 
 #[test]
 fn traps_are_disallowed_by_robots_txt() {
-    let site = site(Habits { outage: 0.0, failure: 0.0, ..Habits::default() });
+    let site = site(WebHabits { outage: 0.0, failure: 0.0, ..WebHabits::default() });
     for host in 0..HOSTS {
         let is_lured = text(&get(&site, host, "/")).contains("href=\"/private/members\"");
         let lure = get(&site, host, "/private/members");
@@ -78,7 +78,7 @@ fn follow(site: &Site, from: &str) -> Option<(Reply, usize)> {
 
 #[test]
 fn every_link_leads_to_a_page_of_the_trace_however_it_moved() {
-    let site = site(Habits { moved: 1.0, ..Habits::faultless() });
+    let site = site(WebHabits { moved: 1.0, ..WebHabits::faultless() });
     let (mut steps, mut elsewhere) = (HashSet::new(), 0);
     for host in 0..HOSTS {
         let html = get(&site, host, "/");
@@ -99,7 +99,7 @@ fn every_link_leads_to_a_page_of_the_trace_however_it_moved() {
     assert_eq!(steps, HashSet::from([1, 2]));
     assert!(elsewhere > 0, "some moved between hosts");
     // The old URL of a page that never moved is nothing.
-    let settled = Site::new(many(2, 1), 1, Habits::faultless()).unwrap();
+    let settled = Site::new(many(2, 1), 1, WebHabits::faultless()).unwrap();
     for path in ["/old/p/0", "/older/p/0", "/out/1", "/circle/1", "/old", "/out/", "/out/99"] {
         assert_eq!(get(&settled, 0, path).status, 404, "{path}");
     }
@@ -107,7 +107,7 @@ fn every_link_leads_to_a_page_of_the_trace_however_it_moved() {
 
 #[test]
 fn redirect_loops_never_end() {
-    let site = site(Habits { circle: 1.0, ..Habits::faultless() });
+    let site = site(WebHabits { circle: 1.0, ..WebHabits::faultless() });
     assert!(text(&get(&site, 3, "/")).contains("href=\"/circle/1\""));
     assert!(follow(&site, "http://h3.example/circle/1").is_none());
     for path in ["/circle/0", "/circle/4", "/circle/x", "/circle/4294967296"] {
@@ -117,8 +117,8 @@ fn redirect_loops_never_end() {
 
 #[test]
 fn hosts_have_outages() {
-    let site = site(Habits { outage: 0.3, ..Habits::faultless() });
-    let period = Habits::default().outage_period.as_micros() / 1_000_000;
+    let site = site(WebHabits { outage: 0.3, ..WebHabits::faultless() });
+    let period = WebHabits::default().outage_period.as_micros() / 1_000_000;
     let (mut down, mut up) = (0, 0);
     for number in 0..48 {
         let now = at(number * period + 100);
@@ -138,7 +138,7 @@ fn hosts_have_outages() {
 
 #[test]
 fn pages_fail_at_times() {
-    let site = site(Habits { failure: 0.5, ..Habits::faultless() });
+    let site = site(WebHabits { failure: 0.5, ..WebHabits::faultless() });
     let statuses: HashSet<u16> =
         (0..PAGES).map(|i| get(&site, 0, &format!("/p/{i}")).status).collect();
     assert_eq!(statuses, HashSet::from([200, 500]));
@@ -148,6 +148,6 @@ fn pages_fail_at_times() {
 fn a_rate_limit_becomes_a_crawl_delay() {
     let mut trace = many(2, 1);
     trace.hosts[1].max_rate = Rate::per_second(0.3);
-    let site = Site::new(trace, 1, Habits::faultless()).unwrap();
+    let site = Site::new(trace, 1, WebHabits::faultless()).unwrap();
     assert_eq!((site.crawl_delay_s(0), site.crawl_delay_s(1)), (None, Some(4)));
 }

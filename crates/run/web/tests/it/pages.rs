@@ -1,12 +1,12 @@
 //! What URLs show at which time, asked of the site directly.
 
 use tidewatch_trace::Trace;
-use tidewatch_web::{Habits, PageRequest, Served, Site, WebError};
+use tidewatch_web::{PageRequest, Served, Site, WebError, WebHabits};
 
 use crate::worlds::{at, many, page, two_hosts};
 
 fn site() -> Site {
-    Site::new(two_hosts(), 1, Habits::faultless()).unwrap()
+    Site::new(two_hosts(), 1, WebHabits::faultless()).unwrap()
 }
 
 fn body(site: &Site, host: &str, path: &str, seconds: u64) -> String {
@@ -110,7 +110,8 @@ fn pages_are_absent_before_birth_and_after_death() {
     assert_eq!(status(&site, "/b", 20), 404);
     assert_eq!(status(&site, "/a", 99), 200);
     assert_eq!(status(&site, "/a", 100), 404);
-    let goner = Site::new(two_hosts(), 1, Habits { gone: 1.0, ..Habits::faultless() }).unwrap();
+    let goner =
+        Site::new(two_hosts(), 1, WebHabits { gone: 1.0, ..WebHabits::faultless() }).unwrap();
     assert_eq!(status(&goner, "/a", 100), 410);
     assert_eq!(status(&goner, "/b?x=1&y=2", 19), 404);
 }
@@ -148,7 +149,7 @@ fn head_has_the_length_and_no_body() {
 
 #[test]
 fn the_same_seed_gives_the_same_web() {
-    let make = |seed| Site::new(two_hosts(), seed, Habits::default()).unwrap();
+    let make = |seed| Site::new(two_hosts(), seed, WebHabits::default()).unwrap();
     let (one, two, other) = (make(5), make(5), make(6));
     let all = |site: &Site| -> Vec<_> {
         let paths = ["/", "/a", "/robots.txt", "/private/members", "/sitemap.xml"];
@@ -161,7 +162,7 @@ fn the_same_seed_gives_the_same_web() {
 
 #[test]
 fn traces_that_cannot_be_served_are_refused_with_a_sentence() {
-    let refuse = |trace: Trace| Site::new(trace, 0, Habits::default()).unwrap_err();
+    let refuse = |trace: Trace| Site::new(trace, 0, WebHabits::default()).unwrap_err();
     let with = |pages| Trace { pages, ..many(1, 0) };
     let scheme = refuse(with(vec![page(7, 0, "ftp://news.example/")]));
     assert!(matches!(scheme, WebError::Url { page: 7, .. }), "{scheme}");

@@ -4,14 +4,14 @@ use std::io::{Read as _, Write as _};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use tidewatch_web::{Habits, Limits, Served, ServerOptions};
+use tidewatch_web::{Limits, Served, ServerOptions, WebHabits};
 
 use crate::client::{Web, connect, read_to_end, send};
 use crate::worlds::{at, many, two_hosts};
 
 #[test]
 fn a_page_over_the_wire_is_what_the_site_says() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     web.clock.set(at(12));
     let answer = web.get("news.example", "/");
     let asked = tidewatch_web::PageRequest::get("news.example", "/");
@@ -29,7 +29,7 @@ fn a_page_over_the_wire_is_what_the_site_says() {
 
 #[test]
 fn the_log_tells_what_was_asked() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     web.clock.set(at(7));
     let bytes = web.get("news.example", "/a").body.len() as u64;
     web.get_with("wiki.example", "/nothing", "User-Agent: probe/1\r\n");
@@ -51,7 +51,7 @@ fn the_log_tells_what_was_asked() {
 
 #[test]
 fn two_hundred_hosts_have_an_address_each() {
-    let web = Web::new(many(200, 1), 1, Habits::faultless());
+    let web = Web::new(many(200, 1), 1, WebHabits::faultless());
     let names = web.server.names();
     assert_eq!(names.len(), 200);
     assert!(names.iter().all(|(_, address)| address.ip().is_loopback()));
@@ -69,7 +69,7 @@ fn two_hundred_hosts_have_an_address_each() {
 #[test]
 fn one_address_serves_all_hosts_by_name() {
     let options = ServerOptions { one_address: true, ..ServerOptions::default() };
-    let web = Web::with(many(3, 1), 1, Habits::faultless(), &options);
+    let web = Web::with(many(3, 1), 1, WebHabits::faultless(), &options);
     assert_eq!(web.address("h0.example"), web.address("h2.example"));
     assert_eq!(web.address("h0.example").ip(), IpAddr::from([127, 0, 0, 1]));
     for host in 0..3 {
@@ -83,7 +83,7 @@ fn one_address_serves_all_hosts_by_name() {
 fn hosts_beyond_the_listeners_share_addresses() {
     let limits = Limits { listeners: 2, ..Limits::default() };
     let options = ServerOptions { limits, ..ServerOptions::default() };
-    let web = Web::with(many(5, 1), 1, Habits::faultless(), &options);
+    let web = Web::with(many(5, 1), 1, WebHabits::faultless(), &options);
     assert_eq!(web.address("h0.example"), web.address("h4.example"));
     for host in 0..5 {
         assert_eq!(web.get(&format!("h{host}.example"), "/p/0").status, 200);
@@ -94,7 +94,7 @@ fn hosts_beyond_the_listeners_share_addresses() {
 #[test]
 fn slow_hosts_are_slow() {
     let slowest = Duration::from_millis(300);
-    let web = Web::new(two_hosts(), 1, Habits { slow: 1.0, slowest, ..Habits::faultless() });
+    let web = Web::new(two_hosts(), 1, WebHabits { slow: 1.0, slowest, ..WebHabits::faultless() });
     let began = Instant::now();
     assert_eq!(web.get("news.example", "/").status, 200);
     // The least delay is half of the greatest.
@@ -104,7 +104,7 @@ fn slow_hosts_are_slow() {
 
 #[test]
 fn connections_are_kept_and_parallel_ones_are_seen() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     let address = web.address("news.example");
     let mut first = connect(address);
     let mut second = connect(address);
@@ -126,7 +126,7 @@ fn connections_are_kept_and_parallel_ones_are_seen() {
 
 #[test]
 fn a_client_that_waits_for_the_end_is_never_seen_twice_at_once() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     for _ in 0..300 {
         web.get("news.example", "/a");
     }
@@ -136,7 +136,7 @@ fn a_client_that_waits_for_the_end_is_never_seen_twice_at_once() {
 
 #[test]
 fn shutdown_ends_idle_connections_and_frees_the_port() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     let address = web.address("news.example");
     let idle = connect(address);
     assert_eq!(web.get("news.example", "/a").status, 200);
@@ -151,7 +151,7 @@ fn shutdown_ends_idle_connections_and_frees_the_port() {
 
 #[test]
 fn dropping_a_server_ends_its_tasks() {
-    let web = Web::new(two_hosts(), 1, Habits::faultless());
+    let web = Web::new(two_hosts(), 1, WebHabits::faultless());
     let idle = connect(web.address("news.example"));
     web.get("news.example", "/a");
     let Web { runtime, server, .. } = web;
@@ -169,7 +169,7 @@ fn dropping_a_server_ends_its_tasks() {
 fn a_full_log_counts_what_it_loses() {
     let limits = Limits { log: 3, ..Limits::default() };
     let options = ServerOptions { limits, ..ServerOptions::default() };
-    let web = Web::with(two_hosts(), 1, Habits::faultless(), &options);
+    let web = Web::with(two_hosts(), 1, WebHabits::faultless(), &options);
     for _ in 0..5 {
         assert_eq!(web.get("news.example", "/a").status, 200);
     }
@@ -183,7 +183,7 @@ fn a_full_log_counts_what_it_loses() {
 fn more_connections_than_allowed_wait_their_turn() {
     let limits = Limits { connections: 2, ..Limits::default() };
     let options = ServerOptions { limits, ..ServerOptions::default() };
-    let web = Web::with(two_hosts(), 1, Habits::faultless(), &options);
+    let web = Web::with(two_hosts(), 1, WebHabits::faultless(), &options);
     let address = web.address("news.example");
     let request = b"GET /a HTTP/1.1\r\nHost: news.example\r\nConnection: close\r\n\r\n";
     std::thread::scope(|scope| {

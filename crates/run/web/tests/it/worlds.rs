@@ -1,14 +1,14 @@
 //! Small webs written by hand.
 
 use tidewatch_core::{Span, Time};
-use tidewatch_trace::{Change, Host, Link, Page, Trace, Versions};
+use tidewatch_trace::{Change, Host, Trace, TraceLink, TracePage, Versions};
 
 pub(crate) fn at(seconds: u64) -> Time {
     Time::ZERO + Span::SECOND.times(seconds)
 }
 
-pub(crate) fn page(id: u64, host: u32, url: &str) -> Page {
-    Page {
+pub(crate) fn page(id: u64, host: u32, url: &str) -> TracePage {
+    TracePage {
         id,
         url: url.into(),
         host,
@@ -29,7 +29,7 @@ fn host(name: &str) -> Host {
 /// 15 s and dies at 100 s. Page 3, on `wiki.example`, has a query in its URL
 /// and is made of fragments: {1, 2}, from 30 s on {2, 3}.
 pub(crate) fn two_hosts() -> Trace {
-    let link = |page, appears, disappears: Option<u64>| Link {
+    let link = |page, appears, disappears: Option<u64>| TraceLink {
         source: 0,
         page,
         appears: at(appears),
@@ -44,9 +44,9 @@ pub(crate) fn two_hosts() -> Trace {
         duration: Span::SECOND.times(200),
         start: Some("2026-03-01T00:00:00Z".into()),
         pages: vec![
-            Page { is_source: true, is_seed: true, ..page(0, 0, "https://news.example/") },
-            Page { died: Some(at(100)), ..page(1, 0, "https://news.example/a") },
-            Page { born: at(20), ..page(2, 0, "https://news.example/b?x=1&y=2") },
+            TracePage { is_source: true, is_seed: true, ..page(0, 0, "https://news.example/") },
+            TracePage { died: Some(at(100)), ..page(1, 0, "https://news.example/a") },
+            TracePage { born: at(20), ..page(2, 0, "https://news.example/b?x=1&y=2") },
             page(3, 1, "http://wiki.example/w?p=3&q=4"),
         ],
         hosts: vec![host("news.example"), host("wiki.example")],
@@ -66,12 +66,17 @@ pub(crate) fn many(hosts: u32, pages: u32) -> Trace {
         let front = trace.pages.len() as u32;
         let url = format!("https://{name}/");
         let row = page(u64::from(front), number, &url);
-        trace.pages.push(Page { is_source: true, is_seed: true, ..row });
+        trace.pages.push(TracePage { is_source: true, is_seed: true, ..row });
         for i in 0..pages {
             let id = trace.pages.len() as u32;
             trace.pages.push(page(u64::from(id), number, &format!("https://{name}/p/{i}")));
-            let link =
-                Link { source: front, page: id, appears: at(0), disappears: None, position: None };
+            let link = TraceLink {
+                source: front,
+                page: id,
+                appears: at(0),
+                disappears: None,
+                position: None,
+            };
             trace.links.push(link);
         }
         trace.hosts.push(host(&name));

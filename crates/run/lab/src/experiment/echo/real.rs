@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn equal_profits_are_equal() {
-        let page = |id: u64, born: u64| tidewatch_trace::Page {
+        let page = |id: u64, born: u64| tidewatch_trace::TracePage {
             id,
             url: format!("http://a.test/{id}").into(),
             host: 0,

@@ -14,7 +14,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use tidewatch_core::{Rate, Span, Time};
 use tidewatch_policy::Policy;
-use tidewatch_policy::longevity::{Longevity, Method, Settings as Longevous, Threshold};
+use tidewatch_policy::longevity::{Longevity, PeriodMethod, Settings as Longevous, Threshold};
 use tidewatch_report::{Axis, Cell, Chart, Column, Series, Table};
 use tidewatch_trace::{Trace, Versions};
 
@@ -161,7 +161,7 @@ impl Memory {
 /// A longevity policy at a threshold in days of a fully stale page.
 fn at_threshold(
     world: &World,
-    method: Method,
+    method: PeriodMethod,
     days: f64,
     memory: Memory,
     last: Option<Span>,

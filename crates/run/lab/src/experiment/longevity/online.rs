@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use tidewatch_core::Span;
-use tidewatch_policy::longevity::Method;
+use tidewatch_policy::longevity::PeriodMethod;
 use tidewatch_report::{Report, Table};
 
 use super::{Curve, Memory, Outcome, at_cost, at_threshold, beginning, by_cost, chart, web};
@@ -15,8 +15,8 @@ const THRESHOLDS: [f64; 6] = [0.06, 0.12, 0.25, 0.5, 1.0, 2.0];
 const COSTS: [f64; 5] = [0.05, 0.1, 0.2, 0.35, 0.6];
 /// Costs at which policies are compared.
 const JUDGED: [f64; 3] = [0.1, 0.2, 0.35];
-const METHODS: [(Method, &str); 2] =
-    [(Method::CurveFit, "curve-fit"), (Method::BoundBased, "bound-based")];
+const METHODS: [(PeriodMethod, &str); 2] =
+    [(PeriodMethod::CurveFit, "curve-fit"), (PeriodMethod::BoundBased, "bound-based")];
 const HASHES: [usize; 4] = [4, 8, 16, usize::MAX];
 const PROFILES: [usize; 2] = [1, 5];
 /// Scale of the generated web at `--scale 1`: 2,000 pages.
@@ -76,7 +76,7 @@ fn both(setup: &Setup<'_>, world: &World, last: Span) -> Result<Vec<Curve>, LabE
 
 fn sweep(
     world: &World,
-    method: Method,
+    method: PeriodMethod,
     memory: Memory,
     last: Span,
 ) -> Result<Vec<Outcome>, LabError> {

@@ -1,7 +1,7 @@
 //! Longevity against change frequency: the cost of equal staleness.
 
 use rayon::prelude::*;
-use tidewatch_policy::longevity::Method;
+use tidewatch_policy::longevity::PeriodMethod;
 use tidewatch_report::{Cell, Column, Report, Table};
 
 use super::{Curve, Memory, at_threshold, by_budget, by_cost, chart, second_half, warmed, web};
@@ -28,8 +28,8 @@ pub(in crate::experiment) fn run(setup: &Setup<'_>) -> Result<Report, LabError> 
     }
     curves.extend(warmed::by_budget(setup, &world, &WARMED, &COSTS)?);
     for (method, label) in [
-        (Method::CurveFit, "curve-fit, by threshold"),
-        (Method::BoundBased, "bound-based, by threshold"),
+        (PeriodMethod::CurveFit, "curve-fit, by threshold"),
+        (PeriodMethod::BoundBased, "bound-based, by threshold"),
     ] {
         (setup.say)(label);
         let run = |&days: &f64| at_threshold(&world, method, days, Memory::RECORD, Some(half));

@@ -2,7 +2,7 @@
 
 use tidewatch_core::{Span, Time};
 use tidewatch_math::{Moments, stats};
-use tidewatch_trace::{Count, Link, Page, Trace};
+use tidewatch_trace::{Count, Trace, TraceLink, TracePage};
 
 use super::config::EchoConfig;
 use super::site::{Shows, Site};
@@ -39,7 +39,7 @@ pub(super) fn compare(
     facts
 }
 
-fn is_new(page: &Page) -> bool {
+fn is_new(page: &TracePage) -> bool {
     !page.is_source && page.born > Time::ZERO
 }
 
@@ -49,7 +49,7 @@ fn clicks_per_page(pages: usize, clicks: &[Count]) -> Vec<f64> {
     per_page
 }
 
-fn new_links<'a>(trace: &'a Trace, is_new: &'a [bool]) -> impl Iterator<Item = &'a Link> {
+fn new_links<'a>(trace: &'a Trace, is_new: &'a [bool]) -> impl Iterator<Item = &'a TraceLink> {
     trace.links.iter().filter(|link| is_new[link.page as usize])
 }
 
@@ -172,7 +172,7 @@ fn rhythm(trace: &Trace, is_new: &[bool]) -> Vec<Fact> {
 fn stay(sites: &[Site], trace: &Trace, is_new: &[bool]) -> Vec<Fact> {
     let shows: Vec<Shows> =
         sites.iter().flat_map(|site| &site.sources).map(|source| source.shows).collect();
-    let hours = |link: &Link| {
+    let hours = |link: &TraceLink| {
         let gone = link.disappears.unwrap_or(Time::NEVER);
         gone.since(link.appears).seconds() / 3600.0
     };

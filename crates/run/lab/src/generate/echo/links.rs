@@ -9,7 +9,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use tidewatch_core::Time;
 use tidewatch_math::rng::{Draws, purpose};
-use tidewatch_trace::Link;
+use tidewatch_trace::TraceLink;
 
 use super::config::EchoConfig;
 use super::publish::{Birth, key};
@@ -180,18 +180,18 @@ pub(super) fn micros(seconds: f64) -> i64 {
 
 /// The links shown at or after the start, sorted as a trace requires, with pages numbered among all
 /// births.
-pub(super) fn scroll(mut entries: Vec<Entry>) -> Vec<Link> {
+pub(super) fn scroll(mut entries: Vec<Entry>) -> Vec<TraceLink> {
     entries.par_sort_unstable_by_key(|entry| (entry.source, entry.at, entry.page));
     let lists: Vec<&[Entry]> = entries.chunk_by(|a, b| a.source == b.source).collect();
-    let links: Vec<Vec<Link>> = lists.par_iter().map(|list| scroll_list(list)).collect();
+    let links: Vec<Vec<TraceLink>> = lists.par_iter().map(|list| scroll_list(list)).collect();
     links.concat()
 }
 
-fn scroll_list(list: &[Entry]) -> Vec<Link> {
+fn scroll_list(list: &[Entry]) -> Vec<TraceLink> {
     let shown = |(index, entry): (usize, &Entry)| {
         let leaves = list.get(index + entry.slots as usize).map(|pusher| pusher.at);
         let (from, to) = (entry.at.max(0), leaves.unwrap_or(i64::MAX));
-        (from < to).then(|| Link {
+        (from < to).then(|| TraceLink {
             source: entry.source,
             page: entry.page,
             appears: instant(from),
@@ -200,7 +200,7 @@ fn scroll_list(list: &[Entry]) -> Vec<Link> {
             position: Some(0),
         })
     };
-    let mut links: Vec<Link> = list.iter().enumerate().filter_map(shown).collect();
+    let mut links: Vec<TraceLink> = list.iter().enumerate().filter_map(shown).collect();
     // Links shown since before the start appear at zero.
     links.sort_unstable_by_key(|link| (link.appears, link.page));
     links
@@ -218,8 +218,8 @@ mod tests {
         Entry { source: 0, page, at, slots }
     }
 
-    fn times(links: &[Link]) -> Vec<(u32, u64, Option<u64>)> {
-        let row = |link: &Link| {
+    fn times(links: &[TraceLink]) -> Vec<(u32, u64, Option<u64>)> {
+        let row = |link: &TraceLink| {
             (link.page, link.appears.as_micros(), link.disappears.map(Time::as_micros))
         };
         links.iter().map(row).collect()

@@ -47,7 +47,7 @@ pub use config::EchoConfig;
 use rayon::prelude::*;
 use tidewatch_core::{Time, calendar};
 use tidewatch_math::rng::{Draws, purpose};
-use tidewatch_trace::{Count, Host, Link, Page, Trace};
+use tidewatch_trace::{Count, Host, Trace, TraceLink, TracePage};
 
 use super::Generated;
 use links::Entry;
@@ -147,7 +147,7 @@ fn click(
 }
 
 /// Numbers the pages that some source shows, after the sources, in the order of births.
-fn number(births: usize, sources: u32, links: &[Link]) -> Vec<u32> {
+fn number(births: usize, sources: u32, links: &[TraceLink]) -> Vec<u32> {
     let mut numbers = vec![UNSHOWN; births];
     links.iter().for_each(|link| numbers[link.page as usize] = 0);
     let shown = numbers.iter_mut().filter(|number| **number != UNSHOWN);
@@ -162,10 +162,10 @@ fn pages(
     births: &[Vec<Birth>],
     firsts: &[u32],
     numbers: &[u32],
-) -> (Vec<Page>, Vec<bool>) {
-    let mut pages: Vec<Page> = sites.iter().flat_map(sources).collect();
+) -> (Vec<TracePage>, Vec<bool>) {
+    let mut pages: Vec<TracePage> = sites.iter().flat_map(sources).collect();
     let mut lasting = vec![false; pages.len()];
-    let of_sites: Vec<Vec<(Page, bool)>> = (sites, births, firsts)
+    let of_sites: Vec<Vec<(TracePage, bool)>> = (sites, births, firsts)
         .into_par_iter()
         .map(|(site, born, &first)| {
             let shown = (first as usize..).zip(born).enumerate();
@@ -185,7 +185,7 @@ fn pages(
     (pages, lasting)
 }
 
-fn page(seed: u64, site: &Site, index: usize, birth: &Birth, number: u32) -> Page {
+fn page(seed: u64, site: &Site, index: usize, birth: &Birth, number: u32) -> TracePage {
     let mut draws = Draws::keyed(seed, URL, publish::key(site, index));
     let (year, month, day) = calendar::date(START_DAY + (birth.at / 86_400.0).floor() as i64);
     let category = site.categories[usize::from(birth.category)].name;
@@ -198,7 +198,7 @@ fn page(seed: u64, site: &Site, index: usize, birth: &Birth, number: u32) -> Pag
         let category = CATEGORIES[category];
         format!("https://{host}/{category}/{year}/{month:02}/{day:02}/{topic}-{one}-{two}-{id}")
     };
-    Page {
+    TracePage {
         id: u64::from(number),
         url: url.into_boxed_str(),
         host: site.number,
@@ -210,7 +210,7 @@ fn page(seed: u64, site: &Site, index: usize, birth: &Birth, number: u32) -> Pag
     }
 }
 
-fn sources(site: &Site) -> Vec<Page> {
+fn sources(site: &Site) -> Vec<TracePage> {
     let mut lists = 0;
     let source = |(index, source): (usize, &site::Source)| {
         let path = match source.shows {
@@ -229,7 +229,7 @@ fn sources(site: &Site) -> Vec<Page> {
             Shows::Column => format!("pages/{index}/"),
             Shows::Quiet => format!("info/{index}/"),
         };
-        Page {
+        TracePage {
             id: u64::from(site.first_source) + index as u64,
             url: format!("https://{}/{path}", host_name(site)).into_boxed_str(),
             host: site.number,

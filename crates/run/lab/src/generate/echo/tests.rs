@@ -113,7 +113,7 @@ fn sources_are_as_full_at_the_start_as_at_the_end() {
     let trace = generate(&small(), 4).trace;
     let shown_at = |at: Time| {
         let shown =
-            |link: &&Link| link.appears <= at && link.disappears.is_none_or(|gone| gone > at);
+            |link: &&TraceLink| link.appears <= at && link.disappears.is_none_or(|gone| gone > at);
         trace.links.iter().filter(shown).count() as f64
     };
     let (start, end) = (shown_at(Time::ZERO), shown_at(Time::ZERO + trace.duration));

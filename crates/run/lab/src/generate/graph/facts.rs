@@ -1,7 +1,7 @@
 //! Compares the graph and its impact with real ones.
 
 use tidewatch_core::Time;
-use tidewatch_trace::{Link, Trace};
+use tidewatch_trace::{Trace, TraceLink};
 
 use super::{Config, Preset};
 use crate::generate::Fact;
@@ -19,7 +19,7 @@ pub(super) fn facts(config: &Config, trace: &Trace) -> Vec<Fact> {
 
 /// Out-links by source, and clicks of pages.
 struct Graph<'a> {
-    links: &'a [Link],
+    links: &'a [TraceLink],
     /// Offset of each source's links; one entry more than pages.
     starts: Vec<usize>,
     clicks: Vec<f64>,
@@ -41,7 +41,7 @@ impl<'a> Graph<'a> {
         Graph { links: &trace.links, starts, clicks, views }
     }
 
-    fn out(&self, page: usize) -> &'a [Link] {
+    fn out(&self, page: usize) -> &'a [TraceLink] {
         &self.links[self.starts[page]..self.starts[page + 1]]
     }
 

@@ -12,7 +12,7 @@
 //! keyed by page.
 
 use tidewatch_math::rng::{Draws, purpose};
-use tidewatch_trace::Link;
+use tidewatch_trace::TraceLink;
 
 use super::Config;
 use super::population::Population;
@@ -67,11 +67,11 @@ struct Growth<'a> {
     who: &'a Population,
     hosts: Vec<Pools>,
     topics: Vec<Pools>,
-    links: Vec<Link>,
+    links: Vec<TraceLink>,
 }
 
 /// All links, by (source, appears, page).
-pub(super) fn grow(config: &Config, who: &Population, seed: u64) -> Vec<Link> {
+pub(super) fn grow(config: &Config, who: &Population, seed: u64) -> Vec<TraceLink> {
     let label = purpose("graph.links");
     let mut growth = Growth {
         config,
@@ -155,7 +155,7 @@ impl Growth<'_> {
 
     fn add(&mut self, source: u32, page: u32) {
         let appears = instant(self.who.born[source as usize].max(self.who.born[page as usize]));
-        self.links.push(Link { source, page, appears, disappears: None, position: None });
+        self.links.push(TraceLink { source, page, appears, disappears: None, position: None });
         let index = page as usize;
         let (host, topic) = (self.who.host[index] as usize, usize::from(self.who.topic[index]));
         for pools in [&mut self.hosts[host], &mut self.topics[topic]] {

@@ -25,7 +25,7 @@ use population::Population;
 use rayon::prelude::*;
 use tidewatch_core::Span;
 use tidewatch_math::rng::{Draws, purpose};
-use tidewatch_trace::{Page, Trace};
+use tidewatch_trace::{Trace, TracePage};
 
 use super::Generated;
 use super::shared::{BadSetting, Checker, instant, scaled, zipf};
@@ -250,7 +250,7 @@ pub fn generate_web(config: &Config, seed: u64) -> GraphWeb {
     GraphWeb { generated: Generated { trace, facts }, queries, topics: who.topic }
 }
 
-fn pages(config: &Config, who: &Population, queries: &[GraphQuery], seed: u64) -> Vec<Page> {
+fn pages(config: &Config, who: &Population, queries: &[GraphQuery], seed: u64) -> Vec<TracePage> {
     let seeds = scaled(who.len(), config.seeds).min(who.roots.len());
     // Hosts are numbered by first page, so the first roots are the oldest.
     let last_seed = who.roots[seeds - 1];
@@ -262,7 +262,7 @@ fn pages(config: &Config, who: &Population, queries: &[GraphQuery], seed: u64) -
         let path = terms(config, who, queries, id, standing[id], &mut draws);
         let host = who.host[id];
         let is_root = who.is_root(id);
-        Page {
+        TracePage {
             id: id as u64,
             url: format!("https://{}/{path}/{id}", who.hosts[host as usize].name).into_boxed_str(),
             host,
@@ -396,7 +396,7 @@ mod tests {
         let web = generate_web(&Config { scale: 0.1, ..Config::wikipedia() }, 1);
         let asked: std::collections::HashSet<String> =
             web.queries.iter().map(|q| q.terms.replace(' ', "-")).collect();
-        let matches = |page: &Page| page.url.split('/').any(|part| asked.contains(part));
+        let matches = |page: &TracePage| page.url.split('/').any(|part| asked.contains(part));
         let share = |clicked: bool| {
             let pages = web.generated.trace.pages.iter().filter(|p| (p.weight > 0.0) == clicked);
             let (hits, all) =

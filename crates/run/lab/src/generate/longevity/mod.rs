@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use region::History;
 use tidewatch_core::{Span, Time};
 use tidewatch_math::rng::{Draws, purpose};
-use tidewatch_trace::{Change, Page, Trace, Versions};
+use tidewatch_trace::{Change, Trace, TracePage, Versions};
 
 use super::Generated;
 use super::shared::{BadSetting, Checker, MOST_ITEMS, assign_hosts, instant, scaled};
@@ -275,10 +275,10 @@ pub(crate) fn live(regions: &[Vec<PageRegion>], duration: f64, seed: u64) -> Ver
     versions
 }
 
-fn pages(config: &Config, count: usize, seed: u64) -> (Vec<Page>, Vec<tidewatch_trace::Host>) {
+fn pages(config: &Config, count: usize, seed: u64) -> (Vec<TracePage>, Vec<tidewatch_trace::Host>) {
     let hosts = scaled(config.hosts, config.scale);
     let (of_page, hosts) = assign_hosts(count, hosts, config.host_exponent, seed, "longevity.host");
-    let page = |id: usize| Page {
+    let page = |id: usize| TracePage {
         id: id as u64,
         url: format!("https://{}/{id}", hosts[of_page[id] as usize].name).into_boxed_str(),
         host: of_page[id],

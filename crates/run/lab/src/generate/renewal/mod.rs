@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use tidewatch_core::{Span, Time};
 use tidewatch_math::rng::{Draws, purpose};
 use tidewatch_math::sample::GammaRates;
-use tidewatch_trace::{Change, Page, Trace};
+use tidewatch_trace::{Change, Trace, TracePage};
 
 use super::Generated;
 use super::shared::{BadSetting, Checker, MOST_ITEMS, assign_hosts, instant, scaled};
@@ -206,7 +206,7 @@ fn pages(config: &Config, weights: &[f64], seed: u64) -> Trace {
     let hosts = scaled(config.hosts, config.scale);
     let (of_page, hosts) =
         assign_hosts(weights.len(), hosts, config.host_exponent, seed, "renewal.host");
-    let page = |(id, &weight): (usize, &f64)| Page {
+    let page = |(id, &weight): (usize, &f64)| TracePage {
         id: id as u64,
         url: format!("https://{}/{id}", hosts[of_page[id] as usize].name).into_boxed_str(),
         host: of_page[id],

@@ -30,7 +30,7 @@ mod snapshots;
 use std::path::Path;
 
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_trace::{Change, Link, Trace};
+use tidewatch_trace::{Change, Trace, TraceLink};
 
 use super::clock::Window;
 use super::pages::Pages;
@@ -154,7 +154,7 @@ fn fill(
         }
     })?;
     pages.into_trace(trace);
-    trace.links.extend(replay.stays.iter().map(|&(source, stay)| Link {
+    trace.links.extend(replay.stays.iter().map(|&(source, stay)| TraceLink {
         source: numbers[source as usize],
         page: numbers[stay.page as usize],
         appears: window.at(stay.since),

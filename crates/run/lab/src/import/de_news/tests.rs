@@ -32,8 +32,9 @@ type Shown = (u64, u64, f64, Option<f64>);
 /// Links as ids and seconds.
 fn links(trace: &Trace) -> Vec<Shown> {
     let id = |page: u32| trace.pages[page as usize].id;
-    let row =
-        |l: &Link| (id(l.source), id(l.page), l.appears.seconds(), l.disappears.map(Time::seconds));
+    let row = |l: &TraceLink| {
+        (id(l.source), id(l.page), l.appears.seconds(), l.disappears.map(Time::seconds))
+    };
     trace.links.iter().map(row).collect()
 }
 
