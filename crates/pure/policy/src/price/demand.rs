@@ -101,6 +101,12 @@ impl DemandCurve {
         10f64.powf(from + (to - from) * point as f64 / (CURVE_POINTS - 1) as f64)
     }
 
+    /// Whether it can be reckoned with: a curve that came as a message may hold anything.
+    pub fn is_sound(&self) -> bool {
+        let is_sound = |fetches: &f64| fetches.is_finite() && *fetches >= 0.0;
+        self.fetches.len() == CURVE_POINTS && self.fetches.iter().all(is_sound)
+    }
+
     /// Adds the demand of another shard.
     pub fn add(&mut self, other: &DemandCurve) {
         self.fetches.iter_mut().zip(&other.fetches).for_each(|(ours, theirs)| *ours += theirs);
@@ -225,6 +231,8 @@ mod tests {
         let shares = DemandCurve::split(&[jump(3.0), jump(1.0)], 8.0);
         assert!((shares[0] - 5.0).abs() < 1e-9 && (shares[1] - 3.0).abs() < 1e-9, "{shares:?}");
         assert_eq!(DemandCurve::split(&[jump(3.0)], 0.0), [0.0]);
+        assert!(jump(3.0).is_sound() && !jump(f64::NAN).is_sound() && !jump(-1.0).is_sound());
+        assert!(!DemandCurve { fetches: vec![1.0] }.is_sound());
         assert!(DemandCurve::split(&[], 1.0).is_empty());
     }
 
