@@ -115,6 +115,8 @@ pub struct Frontier<'p> {
     waiting: BinaryHeap<Reverse<(Time, HostId)>>,
     /// When closed hosts open again: an idle policy is asked again then.
     openings: BinaryHeap<Reverse<Time>>,
+    /// Hosts whose jobs ended since the policy was last asked.
+    reopened: Vec<HostId>,
     jobs: usize,
     requests: usize,
     moves: u64,
@@ -160,6 +162,7 @@ impl<'p> Frontier<'p> {
             servers: Vec::new(),
             waiting: BinaryHeap::new(),
             openings: BinaryHeap::new(),
+            reopened: Vec::new(),
             jobs: 0,
             requests: 0,
             moves: 0,
@@ -295,6 +298,7 @@ impl<'p> Frontier<'p> {
         self.servers.clear();
         self.waiting.clear();
         self.openings.clear();
+        self.reopened.clear();
         self.openings.extend(self.hosts.iter().map(|host| Reverse(host.memo.opens)));
         (self.jobs, self.requests) = (0, 0);
         self.pacer.look_now();

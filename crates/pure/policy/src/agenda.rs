@@ -3,7 +3,8 @@
 //! The life of an entry: pushed under its host with a key (a due time, a place
 //! in a queue, a negated value), popped when it is the smallest among the
 //! hosts that are open. A host found closed is parked until its gate opens, so
-//! one slow host costs nothing while others have work. A page fetched too
+//! one slow host costs nothing while others have work. A host with a request
+//! under way is parked until that ends: the gate names it. A page fetched too
 //! recently rests until its own gate opens, and then waits as before.
 //!
 //! Invariant: every host with entries is either parked or has an entry in
@@ -62,7 +63,8 @@ pub struct Agenda<K> {
 #[serde(bound = "K: Ord + Serialize + for<'a> Deserialize<'a>")]
 struct Queue<K> {
     pages: BinaryHeap<Reverse<(K, PageId)>>,
-    is_parked: bool,
+    /// Until when the host is parked; `None` if it is not.
+    parked: Option<Time>,
 }
 
 impl<K: Ord + Copy> Default for Agenda<K> {
@@ -96,11 +98,11 @@ impl<K: Ord + Copy> Agenda<K> {
 
     fn enqueue(&mut self, key: K, host: HostId, page: PageId) {
         while self.hosts.len() <= host.index() {
-            self.hosts.push(Queue { pages: BinaryHeap::new(), is_parked: false });
+            self.hosts.push(Queue { pages: BinaryHeap::new(), parked: None });
         }
         let queue = &mut self.hosts[host.index()];
         queue.pages.push(Reverse((key, page)));
-        if !queue.is_parked && queue.smallest() == Some(key) {
+        if queue.parked.is_none() && queue.smallest() == Some(key) {
             self.ready.push(Reverse((key, host)));
         }
         if self.ready.len() > 2 * self.hosts.len() + OUTDATED {
@@ -111,7 +113,7 @@ impl<K: Ord + Copy> Agenda<K> {
     /// Rebuilds `ready` with one entry per open host. A host gets another entry with each smaller key,
     /// and outdated ones are only dropped when they come up.
     fn list_anew(&mut self) {
-        let open = self.hosts.iter().enumerate().filter(|(_, queue)| !queue.is_parked);
+        let open = self.hosts.iter().enumerate().filter(|(_, queue)| queue.parked.is_none());
         self.ready = open
             .filter_map(|(host, queue)| Some(Reverse((queue.smallest()?, HostId(host as u32)))))
             .collect();
@@ -124,11 +126,11 @@ impl<K: Ord + Copy> Agenda<K> {
         gate: &dyn Gate,
         wanted: impl Fn(K) -> bool,
     ) -> Option<(K, PageId)> {
-        self.unpark(now);
+        self.unpark(now, gate);
         self.wake(now, gate);
         while let Some(&Reverse((key, host))) = self.ready.peek() {
             let queue = &mut self.hosts[host.index()];
-            if queue.is_parked || queue.smallest() != Some(key) {
+            if queue.parked.is_some() || queue.smallest() != Some(key) {
                 self.ready.pop();
                 continue;
             }
@@ -138,7 +140,7 @@ impl<K: Ord + Copy> Agenda<K> {
             self.ready.pop();
             let opens = gate.opens_at(host);
             if opens > now {
-                queue.is_parked = true;
+                queue.parked = Some(opens);
                 self.parked.push(Reverse((opens, host)));
                 continue;
             }
@@ -162,17 +164,28 @@ impl<K: Ord + Copy> Agenda<K> {
         self.pop_if(now, gate, |_| true)
     }
 
-    fn unpark(&mut self, now: Time) {
-        while let Some(&Reverse((opens, host))) = self.parked.peek() {
-            if opens > now {
-                return;
+    /// Lists hosts again whose time has come or whose request has ended.
+    fn unpark(&mut self, now: Time, gate: &dyn Gate) {
+        for &host in gate.reopened() {
+            if self.hosts.get(host.index()).is_some_and(|queue| queue.parked.is_some()) {
+                self.list(host);
             }
+        }
+        while let Some(&Reverse((opens, host))) = self.parked.peek().filter(|next| next.0.0 <= now)
+        {
             self.parked.pop();
-            let queue = &mut self.hosts[host.index()];
-            queue.is_parked = false;
-            if let Some(key) = queue.smallest() {
-                self.ready.push(Reverse((key, host)));
+            // A host that reopened early may be parked again by now.
+            if self.hosts[host.index()].parked == Some(opens) {
+                self.list(host);
             }
+        }
+    }
+
+    fn list(&mut self, host: HostId) {
+        let queue = &mut self.hosts[host.index()];
+        queue.parked = None;
+        if let Some(key) = queue.smallest() {
+            self.ready.push(Reverse((key, host)));
         }
     }
 

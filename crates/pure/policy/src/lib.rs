@@ -102,6 +102,12 @@ pub trait Gate {
     /// The earliest time at which `host` may be fetched from; not after now if it may now.
     fn opens_at(&self, host: HostId) -> Time;
 
+    /// Hosts that may have opened before the time that [`Gate::opens_at`] gave for them, because a
+    /// request ended since the policy was last asked.
+    fn reopened(&self) -> &[HostId] {
+        &[]
+    }
+
     /// The earliest time at which `page` may be fetched again, whatever its host; not after now if it
     /// may now.
     fn page_opens_at(&self, _page: PageId) -> Time {

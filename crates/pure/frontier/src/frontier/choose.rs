@@ -11,13 +11,14 @@ use super::{Command, Defect, Frontier, Next};
 
 /// What a policy may see, as a borrow of single fields: the policy itself is asked meanwhile.
 macro_rules! gates {
-    ($frontier:ident, $now:expr) => {
+    ($frontier:ident, $reopened:expr, $now:expr) => {
         Gates {
             hosts: &$frontier.hosts,
             servers: &$frontier.servers,
             rules: &$frontier.rules,
             pages: &$frontier.pages,
             revisit: &$frontier.revisit,
+            reopened: $reopened,
             now: $now,
         }
     };
@@ -47,7 +48,7 @@ impl Frontier<'_> {
     /// What keeps a page from being fetched at `now`, whatever the policy wants: the obstacle that
     /// lasts longest.
     pub(super) fn obstacle(&self, page: PageId, now: Time) -> Option<Obstacle> {
-        let gates = gates!(self, now);
+        let gates = gates!(self, &[], now);
         let host = self.pages.host(page)?;
         let (rests, opens) = (gates.page_opens_at(page), gates.opens_at(host));
         let state = &self.hosts[host.index()];
@@ -65,7 +66,8 @@ impl Frontier<'_> {
     /// Asks the policy and does nothing with its choice.
     pub(crate) fn choose_only(&mut self, now: Time) {
         self.is_asking = true;
-        self.policy.choose(now, &gates!(self, now));
+        let reopened = std::mem::take(&mut self.reopened);
+        self.policy.choose(now, &gates!(self, &reopened, now));
         self.is_asking = false;
     }
 
@@ -98,7 +100,8 @@ impl Frontier<'_> {
             self.openings.pop();
         }
         self.is_asking = true;
-        let gates = gates!(self, now);
+        let reopened = std::mem::take(&mut self.reopened);
+        let gates = gates!(self, &reopened, now);
         let choice = self.policy.choose(now, &gates);
         self.is_asking = false;
         let Choice::Fetch(page) = choice else {

@@ -45,6 +45,8 @@ pub(super) struct Gates<'f> {
     pub(super) rules: &'f Politeness,
     pub(super) pages: &'f Pages,
     pub(super) revisit: &'f Revisit,
+    /// Hosts whose jobs ended since the policy was last asked.
+    pub(super) reopened: &'f [HostId],
     pub(super) now: Time,
 }
 
@@ -58,6 +60,10 @@ impl Gate for Gates<'_> {
         }
         let server = host.server.map(|server| self.servers[server.0 as usize]);
         host.memo.opens.max(server.map_or(Time::ZERO, |server| server.opens_at(self.now)))
+    }
+
+    fn reopened(&self) -> &[HostId] {
+        self.reopened
     }
 
     fn page_opens_at(&self, page: PageId) -> Time {

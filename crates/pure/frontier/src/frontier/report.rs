@@ -92,6 +92,7 @@ impl Frontier<'_> {
         let state = &mut self.hosts[host.index()];
         if state.job.take().is_some() {
             self.jobs -= 1;
+            self.reopened.push(host);
             let server = state.server.map(|server| self.servers[server.0 as usize].opens);
             self.openings
                 .extend([Some(state.memo.opens), server].into_iter().flatten().map(Reverse));

@@ -17,9 +17,17 @@ fn rules() -> Politeness {
     Politeness { least_gap: Span::SECOND, ..Politeness::default() }
 }
 
+/// No host or address has a gap.
+const EAGER: Politeness =
+    Politeness { patience: 0, address_gap: Span::ZERO, ..Politeness::CRAWL_DELAY_ONLY };
+
 fn frontier(policy: &str, budget: f64) -> Frontier<'static> {
+    ruled(rules(), policy, budget)
+}
+
+fn ruled(rules: Politeness, policy: &str, budget: f64) -> Frontier<'static> {
     let policy = (registry::find(policy).expect("a policy").make)(Setup::seeded(7));
-    Frontier::new(policy, rules(), LIMITS, Rate::per_second(budget).expect("a rate"), NOW)
+    Frontier::new(policy, rules, LIMITS, Rate::per_second(budget).expect("a rate"), NOW)
 }
 
 /// A page of host 0 that the operator named.
@@ -118,10 +126,20 @@ fn record(habits: &[Habit], policy: &str, budget: f64, span: Span) -> (usize, Ve
 
 /// Hosts with these habits, five pages each.
 fn world<'h>(habits: &'h [Habit], policy: &str, budget: f64) -> World<'h> {
-    let mut frontier = Recorder { frontier: frontier(policy, budget), tape: Vec::new() };
+    world_with(habits, rules(), 5, policy, budget)
+}
+
+fn world_with<'h>(
+    habits: &'h [Habit],
+    rules: Politeness,
+    pages: u32,
+    policy: &str,
+    budget: f64,
+) -> World<'h> {
+    let mut frontier = Recorder { frontier: ruled(rules, policy, budget), tape: Vec::new() };
     for number in 0..habits.len() as u32 {
         frontier.tell(Input::Host);
-        for _ in 0..5 {
+        for _ in 0..pages {
             let (host, at) = (HostId(number), NOW);
             frontier.tell(Input::Page { host, at, via: None, is_source: false, weight: 1.0 });
         }
@@ -129,6 +147,7 @@ fn world<'h>(habits: &'h [Habit], policy: &str, budget: f64) -> World<'h> {
     let servers = habits.iter().map(|habit| habit.server + 1).max().unwrap_or(0);
     World {
         habits,
+        rules,
         frontier,
         hosts: habits.iter().map(|_| Seen::default()).collect(),
         servers: (0..servers).map(|_| Seen::default()).collect(),
@@ -141,6 +160,7 @@ fn world<'h>(habits: &'h [Habit], policy: &str, budget: f64) -> World<'h> {
 
 struct World<'h> {
     habits: &'h [Habit],
+    rules: Politeness,
     frontier: Recorder,
     hosts: Vec<Seen>,
     servers: Vec<Seen>,
@@ -229,8 +249,8 @@ impl World<'_> {
     /// The politeness rules, written a second time.
     fn leave(&mut self, host: HostId, now: Time, took: Span) {
         let habit = &self.habits[host.index()];
-        let gap = Span::SECOND
-            .max(took.times(10).min(Span::MINUTE))
+        let gap = (self.rules.least_gap)
+            .max(took.times(self.rules.patience).min(self.rules.most_gap))
             .max(Span::SECOND.times(habit.crawl_delay_s));
         let rest = match habit.answer {
             Answer::Overloaded(Some(asked)) => asked,
@@ -238,7 +258,7 @@ impl World<'_> {
             Answer::Overloaded(None) | Answer::Nothing => Span::SECOND.times(30),
         };
         let server = &mut self.servers[habit.server as usize];
-        *server = Seen { busy: false, closed_until: now + rules().address_gap };
+        *server = Seen { busy: false, closed_until: now + self.rules.address_gap };
         self.hosts[host.index()] = Seen { busy: false, closed_until: now + gap.max(rest) };
     }
 }
@@ -297,6 +317,21 @@ fn the_budget_is_spent_when_hosts_allow_it() {
     let habits: Vec<Habit> = (0..4).map(quick).collect();
     let pages = run(&habits, "uniform", 1.0, Span::MINUTE.times(10));
     assert!((590..=602).contains(&pages), "{pages} pages at 1/s in 600 s");
+}
+
+/// Where hosts have no gap and every page comes once, a host gets its next request in the moment of
+/// its answer: 3 hosts take as long as 1, for every policy.
+#[test]
+fn a_host_without_a_gap_is_asked_again_as_soon_as_it_answers() {
+    const PAGES: u32 = 100;
+    for (policy, hosts) in [("frontier-bfs", 1), ("frontier-bfs", 3), ("bfs", 3), ("price", 1)] {
+        let habits: Vec<Habit> = (0..hosts).map(quick).collect();
+        let mut world = world_with(&habits, EAGER, PAGES, policy, 1e6);
+        world.frontier.frontier.set_revisit(Revisit::ONCE);
+        // A millisecond for each page, the address and robots.txt.
+        world.run_until(NOW + Span::from_micros(1_000 * u64::from(PAGES + 2) + 1));
+        assert_eq!(world.pages, (hosts * PAGES) as usize, "{policy}, {hosts} hosts");
+    }
 }
 
 /// From a budget to ten times as much and back, while new pages come in waves: five minutes after a

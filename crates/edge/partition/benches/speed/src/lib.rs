@@ -10,9 +10,14 @@ pub fn numbers<const N: usize>(usage: &str) -> [usize; N] {
     })
 }
 
-/// The name and port of a host, counted from 1.
+/// The name of a host, counted from 1.
+pub fn name(number: usize) -> String {
+    format!("127.0.1.{number}")
+}
+
+/// The name and port of a host.
 pub fn host(number: usize, port: usize) -> String {
-    format!("127.0.1.{number}:{port}")
+    format!("{}:{port}", name(number))
 }
 
 /// Runs one task a host and adds up the pages that they fetched.
