@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_configuration_allows() {
+    fn configured_addresses_are_allowed() {
         let policy =
             AddressPolicy { allow_all: false, allowed: vec!["127.0.0.1".parse().unwrap()] };
         assert_eq!(policy.check("127.0.0.1".parse().unwrap()), Ok(()));

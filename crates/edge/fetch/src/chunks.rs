@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_otherwise_is_passed_on() {
+    fn other_errors_are_passed_on() {
         for wrong in ["x\r\n\n", "\r\n", "2\r\nabcd\n", "ffffffffffffffffff\r\na\nb"] {
             assert_eq!(mended(wrong, 100), wrong);
         }

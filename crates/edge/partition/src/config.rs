@@ -459,7 +459,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_is_read_back() {
+    fn printed_settings_parse_again() {
         let config = Config { seed: 9, allow_private: true, ..Config::default() };
         let read = Config::parse(&config.to_toml()).unwrap();
         assert_eq!(read.named.len(), KEYS.len());
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_or_file_is_told_in_a_sentence() {
+    fn wrong_values_and_files_give_a_sentence() {
         let error = |text| Config::parse(text).expect_err(text).to_string();
         assert_eq!(
             error("[politeness]\nleast_gap = 3"),

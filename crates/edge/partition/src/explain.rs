@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_in_the_unit_that_fits() {
+    fn times_are_printed_in_a_fitting_unit() {
         assert_eq!(lasting(1.0), "a moment");
         assert_eq!(lasting(119.0), "119 seconds");
         assert_eq!(lasting(7200.0), "2 hours");
@@ -399,7 +399,7 @@ mod tests {
 
     /// What is in the way is told, a far due time is none, and spare budget is mentioned.
     #[test]
-    fn the_verdict_tells_what_the_scheduler_does() {
+    fn the_verdict_matches_the_scheduler() {
         let hours = |hours: u64| Time::ZERO + tidewatch_core::Span::HOUR.times(hours);
         let verdict_of = |due, early, obstacle| {
             let why = of(FetchKind::Refresh, Belief::Unstated, due);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_clicks_are_said_by_how_many_fetches_bring_one() {
+    fn rare_clicks_are_given_as_fetches_per_click() {
         let said = [0.0, 3.0, 0.02, 0.005, 1.0 / 714_000.0, 1.4e-8].map(clicks);
         let wanted = [
             "nothing",

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grants_add_up_to_the_total_and_nobody_gets_nothing() {
+    fn grants_add_up_and_none_is_zero() {
         let ledger = Ledger::new(Rate::per_second(10.0).unwrap(), 2, 1.0);
         let first = ledger.report(1, Account::default()).as_per_second();
         assert!((first - 5.0).abs() < 1e-9, "equal parts until all have reported");

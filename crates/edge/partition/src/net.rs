@@ -110,7 +110,7 @@ impl Net {
         Net { fetcher, resolver, agent, level, text_bytes: 0 }
     }
 
-    /// Adds parsed documents to reports, with at most `text_bytes` of text, for an index.
+    /// Adds the words of pages to reports, with at most `text_bytes` of text, for an index.
     #[must_use]
     pub fn keep_text(self, text_bytes: usize) -> Net {
         Net { text_bytes, ..self }

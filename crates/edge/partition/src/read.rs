@@ -4,6 +4,7 @@ use tidewatch_archive::{Digest, Record};
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;
 use tidewatch_parse::document::{Kind, Parsed, Wanted, parse_response};
+use tidewatch_parse::extract::Extract;
 use tidewatch_parse::fragments::Shingling;
 use tidewatch_parse::reading::Scope;
 use tidewatch_parse::requisites::requisites;
@@ -43,9 +44,9 @@ pub(crate) fn read(
     let shingling = Some(Shingling::default());
     let wanted = Wanted { agent, shingling, text_bytes, scope: Scope::Content };
     let headers = |name: &str| response.all(name).collect();
-    let parsed = parse_response(&base, headers, &response.body, &wanted);
+    let mut parsed = parse_response(&base, headers, &response.body, &wanted);
     cut(parsed.title().trim(), MOST_TITLE).clone_into(&mut content.capture.title);
-    content.parsed = (text_bytes > 0).then(|| Box::new(parsed.clone()));
+    content.extract = (text_bytes > 0).then(|| Extract::take(&mut parsed));
     fill(parsed, &base, &mut content);
     content
 }

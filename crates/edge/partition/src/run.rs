@@ -17,7 +17,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidewatch_core::{PageId, Span, Time};
-use tidewatch_parse::document::Parsed;
+use tidewatch_parse::extract::Extract;
 use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
 
@@ -128,8 +128,8 @@ pub trait Watch {
     fn turn(&mut self, _partition: &mut Partition, _now: Time) -> Result<(), CrawlError> {
         Ok(())
     }
-    /// A page was parsed whose copy will be stored; only if [`Net::keep_text`] asks for documents.
-    fn parsed(&mut self, _page: PageId, _parsed: Box<Parsed>) {}
+    /// A page was parsed whose copy will be stored; only if [`Net::keep_text`] asks for its words.
+    fn extracted(&mut self, _page: PageId, _extract: Extract) {}
     /// A report was settled.
     fn settled(&mut self, _partition: &Partition, _settled: Settled, _now: Time) {}
     /// Twice a second.
@@ -253,16 +253,16 @@ fn take(
     let mut taken = Vec::new();
     for mut report in first.into_iter().chain(reports.try_iter()).take(MOST_AT_ONCE) {
         hand.under_way -= 1;
-        let (now, parsed) = (clock.now(), report.take_parsed());
-        taken.push((partition.take_in(report, now)?, parsed, now));
+        let (now, extract) = (clock.now(), report.take_extract());
+        taken.push((partition.take_in(report, now)?, extract, now));
     }
     partition.taped_mut().count_time(turn.elapsed());
     // The watcher hears of them after the next sync.
     keeper.stored.extend(taken.iter().filter_map(|(settled, ..)| settled.held()));
     let committed = keeper.commit(partition);
-    for (settled, parsed, now) in taken {
-        if let (Some(page), Some(parsed)) = (settled.held(), parsed) {
-            watch.parsed(page, parsed);
+    for (settled, extract, now) in taken {
+        if let (Some(page), Some(extract)) = (settled.held(), extract) {
+            watch.extracted(page, extract);
         }
         watch.settled(partition, settled, now);
     }

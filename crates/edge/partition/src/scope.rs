@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_a_reason() {
+    fn skipped_urls_have_a_reason() {
         let mut rules = ScopeRules {
             include: list(&["/docs/*"]),
             exclude: list(&["*/old/*"]),

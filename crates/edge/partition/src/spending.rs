@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_idle_crawl_says_what_it_leaves_and_why() {
+    fn an_idle_crawl_reports_unspent_budget_and_its_reason() {
         let mut spending = Spending::default();
         let at = |s: u64| Time::ZERO + Span::SECOND.times(s);
         assert_eq!(spending.unspent(), None);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn freshness_lies_between_what_visits_saw_and_one() {
+    fn freshness_lies_between_its_bounds() {
         assert_eq!(freshness(0, 0), None);
         assert_eq!(freshness(10, 0), Some(1.0));
         assert_eq!(freshness(10, 10), Some(0.0));

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use tidewatch_archive::{Digest, Packed};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId, Reason, Span};
-use tidewatch_parse::document::Parsed;
+use tidewatch_parse::extract::Extract;
 use tidewatch_store::Capture;
 
 /// Something to request or look up.
@@ -102,10 +102,10 @@ pub enum Report {
 }
 
 impl Report {
-    /// Takes out the document of a page that came with content.
-    pub(crate) fn take_parsed(&mut self) -> Option<Box<Parsed>> {
+    /// Takes out the words of a page that came with content.
+    pub(crate) fn take_extract(&mut self) -> Option<Extract> {
         match self {
-            Report::Page { came: Came::Content(content), .. } => content.parsed.take(),
+            Report::Page { came: Came::Content(content), .. } => content.extract.take(),
             _ => None,
         }
     }
@@ -165,6 +165,6 @@ pub struct Content {
     pub dated: Vec<(usize, i64)>,
     /// The kind of list that says so: `sitemap` or `feed`.
     pub list: &'static str,
-    /// The whole document, where an index wants it.
-    pub parsed: Option<Box<Parsed>>,
+    /// Its words, where an index wants them.
+    pub extract: Option<Extract>,
 }

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_is_none_of_the_best() {
+    fn skipped_blocks_hold_none_of_the_best() {
         let dir = tempfile::tempdir().unwrap();
         let index = Index::open(dir.path()).unwrap();
         let mut writer = index.writer(0).unwrap();

@@ -6,8 +6,6 @@ use crate::PageRef;
 pub const MOST_TEXT: usize = 64 << 10;
 /// Most bytes of a page's text kept for excerpts.
 pub(crate) const MOST_EXCERPT: usize = 8 << 10;
-/// Most bytes of a title.
-pub(crate) const MOST_TITLE: usize = 512;
 /// Most bytes of all anchor texts.
 pub(crate) const MOST_ANCHORS: usize = 2 << 10;
 

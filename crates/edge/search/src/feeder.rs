@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Time};
-use tidewatch_parse::document::Parsed;
+use tidewatch_parse::extract::Extract;
 use tidewatch_store::{CopyRow, Place, Store, StoreError};
 
 use crate::PageRef;
@@ -51,7 +51,7 @@ pub(crate) struct Put {
     pub(crate) changed_s: i64,
     /// Its sketch.
     pub(crate) sketch: Vec<u64>,
-    /// The copy as the crawl parsed it; read back from the archive if missing.
+    /// The words of the copy, as the crawl extracted them; read back from the archive if missing.
     pub(crate) handed: Option<Handed>,
 }
 
@@ -103,9 +103,14 @@ impl Feeder {
         self.scan.is_none()
     }
 
+    /// Whether parsed pages wait for room in the indexer's queue.
+    pub fn has_parsed(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Call when the crawl has parsed a page; its copy will be stored.
-    pub fn parsed(&mut self, page: PageId, parsed: Box<Parsed>) {
-        self.waiting.keep(page, parsed);
+    pub fn extracted(&mut self, page: PageId, extract: Extract) {
+        self.waiting.keep(page, extract);
     }
 
     /// Call when a page is gone.

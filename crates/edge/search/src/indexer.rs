@@ -11,13 +11,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use tidewatch_archive::read_at;
+use tidewatch_archive::{Record, read_at};
 use tidewatch_core::PageKey;
+use tidewatch_core::url::{Base, CanonicalUrl};
+use tidewatch_parse::document::{Wanted, parse_response};
+use tidewatch_parse::extract::Extract;
+use tidewatch_parse::reading::Scope;
 
-use crate::document::{MOST_ANCHORS, cut};
-use crate::extract::Extract;
+use crate::document::{MOST_ANCHORS, MOST_TEXT, cut};
 use crate::feeder::{Put, Task};
-use crate::handed::Waiting;
+use crate::handed::{Handed, Waiting};
 use crate::{Feeder, Index, IndexDocument, SearchError, Searcher, Writer};
 
 /// Pages in the queue; others wait as one bit each.
@@ -75,7 +78,7 @@ impl Indexer {
         let mut marks = if index.is_new() { Vec::new() } else { writer.marks() };
         marks.resize(parts.len(), 0);
         let (tasks, queue) = mpsc::sync_channel(QUEUE);
-        let waiting = Waiting::default();
+        let waiting = Waiting::new(dir);
         let feeder = |(number, part): (u32, &PathBuf)| {
             let (held, up_to) = (writer.held().of(number), marks[number as usize]);
             Feeder::new(tasks.clone(), number, part, Waiting::beside(&waiting), held, up_to)
@@ -171,48 +174,47 @@ impl Worker {
     }
 
     fn put(&mut self, mut put: Put) -> Result<(), SearchError> {
-        let found = if let Some(handed) = put.handed.take() {
-            Extract::of(handed.parsed())
+        let found = if let Some(found) = put.handed.take().and_then(Handed::take) {
+            found
         } else if let Ok(record) = read_at(&put.file, put.offset) {
             self.note(|health| health.read_back += 1);
-            Extract::of_record(&record, &put.url, &self.agent)
+            extract(&record, &put.url, &self.agent)
         } else {
             self.writer.remove(put.page);
             self.note(|health| health.unreadable += 1);
             return Ok(());
         };
-        let Some(found) = found else {
+        let Extract { title, text: Some(text), language, anchors } = found else {
             self.writer.remove(put.page);
             self.note(|health| health.wordless += 1);
             return Ok(());
         };
-        let document = self.document(found, put)?;
+        let own = PageKey::of(put.url.as_str());
+        for (to, words) in anchors.iter().filter(|(to, _)| *to != own) {
+            self.links.add(*to, words);
+        }
+        let document = IndexDocument { title, text, language, ..self.document(put, own)? };
         self.writer.put(&document)?;
         self.note(|health| health.put += 1);
         Ok(())
     }
 
-    fn document(&mut self, found: Extract, put: Put) -> Result<IndexDocument, SearchError> {
+    /// What is known of a page besides its words. `own` is its key.
+    fn document(&self, put: Put, own: PageKey) -> Result<IndexDocument, SearchError> {
         let Put { page, url, changed_s, sketch, .. } = put;
-        for (to, words) in &found.links {
-            if to != &url {
-                self.links.add(PageKey::of(to.as_str()), words);
-            }
-        }
-        let before = self.searcher.page(page)?;
-        let linked = self.links.of(PageKey::of(url.as_str()));
+        let is_held = self.writer.held().has(page);
+        let before = if is_held { self.searcher.page(page)? } else { None };
+        let linked = self.links.of(own);
         Ok(IndexDocument {
             page,
             host: url.host().to_owned(),
             url: url.into_string(),
-            title: found.title,
-            text: found.text,
             anchors: linked.words.clone(),
-            language: found.language,
             first_seen_s: before.map_or(changed_s, |before| before.first_seen_s),
             changed_s,
             sketch,
             links: linked.links,
+            ..IndexDocument::default()
         })
     }
 
@@ -235,6 +237,14 @@ impl Worker {
     fn note(&self, change: impl FnOnce(&mut IndexHealth)) {
         change(&mut self.health.lock().unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Parses an archived response again.
+fn extract(record: &Record, url: &CanonicalUrl, agent: &str) -> Extract {
+    let Ok(base) = Base::of(url) else { return Extract::default() };
+    let wanted = Wanted { agent, shingling: None, text_bytes: MOST_TEXT, scope: Scope::Content };
+    let headers = |name: &str| record.http_headers(name);
+    Extract::take(&mut parse_response(&base, headers, record.message().1, &wanted))
 }
 
 /// Anchor texts of links to a page.

@@ -2,12 +2,11 @@
 //!
 //! # The life of a page here
 //!
-//! The crawl parses a page and hands the document to the [`Feeder`] of its partition, which never
-//! blocks. When the
-//! page's copy is stored, the document goes to the [`Indexer`], a thread of its own, which extracts
-//! its words ([`extract`]) and puts them into the [`Index`]; new pages are committed and searchable
-//! within about two seconds. A page without a document (after a loss, or when too many wait) is
-//! read back from the archive and parsed again. A changed page is replaced, a gone one removed. The
+//! The crawl parses a page and hands its words ([`tidewatch_parse::extract`]) to the [`Feeder`] of its
+//! partition, which never blocks: words beyond a limit of memory wait in a file. When the page's copy
+//! is stored, they go to the [`Indexer`], a thread of its own, which puts them into the [`Index`]; new
+//! pages are committed and searchable within about two seconds. A page whose words were lost is read
+//! back from the archive and parsed again. A changed page is replaced, a gone one removed. The
 //! index is derived from store and archive alone; a lost or damaged one is rebuilt from them.
 //!
 //! All partitions of a crawl feed one index. So document frequencies, the best results and
@@ -32,7 +31,6 @@ pub mod clicks;
 mod date;
 mod document;
 mod error;
-mod extract;
 mod feeder;
 mod gains;
 mod handed;

@@ -4,6 +4,8 @@
 //! `after:DATE` and `before:DATE` filter. Anything else counts as words; what cannot be used is
 //! ignored and reported.
 
+use tidewatch_parse::links::three_letters;
+
 use crate::date::{DAY_S, day_of};
 use crate::document::cut;
 use crate::words::words;
@@ -124,20 +126,6 @@ fn language(value: &str) -> Option<String> {
     is_code.then(|| three_letters(&value.to_ascii_lowercase()))
 }
 
-/// Converts the ISO 639-1 code of a common language to ISO 639-3; other codes are unchanged.
-pub(crate) fn three_letters(code: &str) -> String {
-    const CODES: &str = "ar ara bg bul cs ces da dan de deu el ell en eng es spa fa pes fi fin \
-        fr fra he heb hi hin hr hrv hu hun id ind it ita ja jpn ko kor nl nld no nob pl pol pt por \
-        ro ron ru rus sk slk sl slv sr srp sv swe th tha tr tur uk ukr ur urd vi vie zh cmn";
-    let mut codes = CODES.split_whitespace();
-    while let (Some(short), Some(long)) = (codes.next(), codes.next()) {
-        if short == code {
-            return long.to_owned();
-        }
-    }
-    code.to_owned()
-}
-
 /// Splits a query at blanks and quotation marks. An unclosed quotation ends with the query.
 fn parts(text: &str) -> Vec<(&str, bool)> {
     let mut parts = Vec::new();
@@ -184,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_words_or_named() {
+    fn unusable_filters_become_words_or_are_reported() {
         let query = Query::read("after:soon ratio:3 ((( a AND) \"open");
         assert_eq!(
             query.wanted,

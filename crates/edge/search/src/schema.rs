@@ -10,8 +10,9 @@ use tantivy::schema::{
     TextOptions, Value as _,
 };
 use tantivy::{Score, TantivyDocument, Term};
+use tidewatch_parse::extract::MOST_TITLE;
 
-use crate::document::{IndexDocument, MOST_ANCHORS, MOST_EXCERPT, MOST_TEXT, MOST_TITLE, cut};
+use crate::document::{IndexDocument, MOST_ANCHORS, MOST_EXCERPT, MOST_TEXT, cut};
 use crate::snippet::Snippet;
 use crate::{Hit, PageRef};
 

@@ -4,8 +4,6 @@
 //! between words (Chinese, Japanese, Thai, …) are split into characters; a run of them in a query
 //! becomes a phrase.
 
-use std::str::CharIndices;
-
 use tantivy::tokenizer::{
     AsciiFoldingFilter, LowerCaser, RemoveLongFilter, TextAnalyzer, Token, TokenStream, Tokenizer,
 };
@@ -40,7 +38,8 @@ struct Words {
 
 struct WordStream<'a> {
     text: &'a str,
-    chars: std::iter::Peekable<CharIndices<'a>>,
+    /// The end of the last word.
+    at: usize,
     token: &'a mut Token,
 }
 
@@ -49,7 +48,7 @@ impl Tokenizer for Words {
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> WordStream<'a> {
         self.token.reset();
-        WordStream { text, chars: text.char_indices().peekable(), token: &mut self.token }
+        WordStream { text, at: 0, token: &mut self.token }
     }
 }
 
@@ -67,19 +66,28 @@ fn is_accent(c: char) -> bool {
 }
 
 impl WordStream<'_> {
-    /// Reads the rest of the word that starts at `from`.
-    fn take_word(&mut self, from: usize) {
-        let mut end = self.text.len();
-        while let Some(&(at, c)) = self.chars.peek() {
-            if stands_alone(c) || !(c.is_alphanumeric() || is_accent(c)) {
-                end = at;
-                break;
-            }
-            self.chars.next();
+    /// Reads the word that starts at `from`; returns where it ends.
+    fn take_word(&mut self, from: usize) -> usize {
+        let rest = &self.text[from..];
+        let ascii = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        let is_plain = rest.as_bytes().get(ascii).is_none_or(u8::is_ascii);
+        let in_word = |c: char| !stands_alone(c) && (c.is_alphanumeric() || is_accent(c));
+        let end = if is_plain { ascii } else { rest.find(|c| !in_word(c)).unwrap_or(rest.len()) };
+        if is_plain {
+            self.token.text.push_str(&rest[..end]);
+        } else {
+            self.token.text.extend(rest[..end].chars().filter(|c| !is_accent(*c)));
         }
-        self.token.offset_to = end;
-        let word = self.text[from..end].chars().filter(|c| !is_accent(*c));
-        self.token.text.extend(word);
+        from + end
+    }
+
+    /// Where the next word begins, and its first character.
+    fn find_word(&self) -> Option<(usize, char)> {
+        let rest = &self.text[self.at..];
+        let skipped =
+            rest.bytes().take_while(|b| b.is_ascii() && !b.is_ascii_alphanumeric()).count();
+        let mut chars = rest[skipped..].char_indices();
+        chars.find(|(_, c)| c.is_alphanumeric()).map(|(at, c)| (self.at + skipped + at, c))
     }
 }
 
@@ -87,20 +95,16 @@ impl TokenStream for WordStream<'_> {
     fn advance(&mut self) -> bool {
         self.token.text.clear();
         self.token.position = self.token.position.wrapping_add(1);
-        while let Some((from, c)) = self.chars.next() {
-            if !c.is_alphanumeric() {
-                continue;
-            }
-            self.token.offset_from = from;
-            if stands_alone(c) {
-                self.token.offset_to = from + c.len_utf8();
-                self.token.text.push(c);
-            } else {
-                self.take_word(from);
-            }
-            return true;
-        }
-        false
+        let Some((from, first)) = self.find_word() else { return false };
+        self.token.offset_from = from;
+        self.at = if stands_alone(first) {
+            self.token.text.push(first);
+            from + first.len_utf8()
+        } else {
+            self.take_word(from)
+        };
+        self.token.offset_to = self.at;
+        true
     }
 
     fn token(&self) -> &Token {

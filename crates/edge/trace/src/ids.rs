@@ -46,17 +46,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn page(id: u64) -> TracePage {
-        let (url, born) = ("u".into(), tidewatch_core::Time::ZERO);
-        TracePage {
-            id,
-            url,
-            host: 0,
-            born,
-            died: None,
-            is_source: false,
-            weight: 1.0,
-            is_seed: true,
-        }
+        let (url, born) = ("u", tidewatch_core::Time::ZERO);
+        TracePage { is_seed: true, ..TracePage::new(id, url, 0, born) }
     }
 
     proptest! {

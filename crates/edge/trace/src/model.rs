@@ -68,6 +68,14 @@ pub struct TracePage {
     pub is_seed: bool,
 }
 
+impl TracePage {
+    /// A page of weight 1 that never dies, neither a source nor a seed.
+    pub fn new(id: u64, url: impl Into<Box<str>>, host: u32, born: Time) -> TracePage {
+        let (died, is_source, weight, is_seed) = (None, false, 1.0, false);
+        TracePage { id, url: url.into(), host, born, died, is_source, weight, is_seed }
+    }
+}
+
 /// A host and its rate limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {

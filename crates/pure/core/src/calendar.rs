@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn invalid_dates_give_none() {
         for bad in [
             "",
             "Sun, 06 Nov 1994",

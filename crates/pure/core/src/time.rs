@@ -308,7 +308,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(micros: u64) {
+        fn printed_values_parse_again(micros: u64) {
             let time = Time::from_micros(micros);
             prop_assert_eq!(time.to_string().parse(), Ok(time));
         }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_led_to_no_request_is_given_back() {
+    fn an_allowance_without_a_request_is_refunded() {
         for unused in [Unused::Keep, Unused::Lapse] {
             let mut pacer = Pacer::new(rate(1.0), unused, Time::ZERO);
             let (now, then) = (pacer.next(), pacer.next() + Span::SECOND);

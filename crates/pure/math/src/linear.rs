@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_solved_is_a_solution() {
+    fn solutions_satisfy_the_system() {
         let (matrix, b) = (matrix(), std::array::from_fn(|k| k as f64));
         let x = Cholesky::of(&matrix, 1.0).solve(b);
         for (row, b) in matrix.iter().zip(b) {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rounding_makes_negative_stays_finite() {
+    fn rounding_below_zero_stays_finite() {
         let singular = [[1.0, 1.0], [1.0, 1.0 - 1e-16]];
         let factor = Cholesky::of(&singular, 1e-9);
         assert!(

@@ -192,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_plain_addition_loses_is_kept() {
+    fn compensated_sum_keeps_small_terms() {
         assert_eq!(sum([1.0, 1e100, 1.0, -1e100]), 2.0);
         let tenths = sum(std::iter::repeat_n(0.1, 10_000_000));
         assert!((tenths - 1e6).abs() <= 1e6 * f64::EPSILON, "{tenths}");

@@ -14,6 +14,7 @@ pub mod charset;
 pub mod date;
 pub mod diff;
 pub mod document;
+pub mod extract;
 pub mod feed;
 pub mod fragments;
 pub mod html;

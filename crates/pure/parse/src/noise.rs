@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ticks_by_itself_is_noise() {
+    fn clocks_and_counters_are_noise() {
         for (block, rest) in [
             ("Updated 2 days ago by Ann", "Updated ago by Ann"),
             ("posted an hour ago", "posted ago"),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_would_miss_is_kept() {
+    fn visible_differences_are_kept() {
         for block in [
             "Last updated: 3 May 2026",
             "We keep data for 30 days.",

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_left_out() {
+    fn hidden_content_is_skipped() {
         for hidden in [
             "<script>x</script>",
             "<style>x</style>",

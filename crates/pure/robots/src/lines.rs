@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_people_write() {
+    fn reads_common_spellings() {
         let text = "USER-agent : a b # c\r\n\rdisallow /x\ndisallow /x y\nAllow:/y\tz\n\
                     crawl-delay: 1.5 s\nCrawl-delay: -1\nsitemap: http://a/:b\nnoise\n";
         let want = vec![

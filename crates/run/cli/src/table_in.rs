@@ -51,13 +51,7 @@ pub(crate) struct Table {
 impl Table {
     /// Opens a file, or standard input for `-`, and reads its header.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let (file, input): (_, Box<dyn Read>) = if is_stdin(path) {
-            ("standard input".to_owned(), Box::new(io::stdin().lock()))
-        } else {
-            let file = path.display().to_string();
-            let input = File::open(path).with_context(|| format!("cannot open {file}"))?;
-            (file, Box::new(input))
-        };
+        let (file, input) = open_input(path)?;
         let reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -223,6 +217,16 @@ impl Drop for Table {
     fn drop(&mut self) {
         self.busy.finish_and_clear();
     }
+}
+
+/// Opens a file, or standard input for `-`, and names it.
+pub(crate) fn open_input(path: &Path) -> Result<(String, Box<dyn Read>)> {
+    if is_stdin(path) {
+        return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
+    }
+    let file = path.display().to_string();
+    let input = File::open(path).with_context(|| format!("cannot open {file}"))?;
+    Ok((file, Box::new(input)))
 }
 
 /// Whether a path stands for standard input.

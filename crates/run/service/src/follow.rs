@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tidewatch_core::{PageId, Time};
-use tidewatch_parse::document::Parsed;
+use tidewatch_parse::extract::Extract;
 use tidewatch_partition::{CrawlError, History, Partition, Settled, Status, Watch};
 use tidewatch_search::{Feeder, IndexHealth};
 use tidewatch_server::ask::Questions;
@@ -30,6 +30,16 @@ impl Part {
     pub(crate) fn feed(&mut self, crawl: &Partition) {
         if let Some(feeder) = &mut self.feeder {
             let _ = feeder.feed(crawl.store(), &|time| crawl.unix_micros(time));
+        }
+    }
+
+    /// Hands parsed pages to the indexer until none waits, at most until `until`.
+    pub(crate) fn drain(&mut self, crawl: &Partition, until: Instant) {
+        const PAUSE: Duration = Duration::from_millis(5);
+        self.feed(crawl);
+        while self.feeder.as_ref().is_some_and(Feeder::has_parsed) && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+            self.feed(crawl);
         }
     }
 }
@@ -142,9 +152,9 @@ impl Watch for Follow<'_, '_> {
         observer.turn(crawl, now)
     }
 
-    fn parsed(&mut self, page: PageId, parsed: Box<Parsed>) {
+    fn extracted(&mut self, page: PageId, extract: Extract) {
         if let Some(feeder) = &mut self.part.feeder {
-            feeder.parsed(page, parsed);
+            feeder.extracted(page, extract);
         }
     }
 

@@ -49,7 +49,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidewatch_partition::{
@@ -75,6 +75,9 @@ use self::search::Search;
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long requests under way may take to end when the service is dropped.
 const LAST_WAIT: Duration = Duration::from_millis(100);
+/// How long a crawl that ends waits until its parsed pages are indexed. The next start reads those
+/// left back from the archive.
+const LAST_FEED: Duration = Duration::from_secs(10);
 
 /// Follows a service while it runs. Every method does nothing by default. Partitions take turns to
 /// call it.
@@ -250,6 +253,11 @@ impl Service {
     /// Publishes final figures and commits the index. The server goes on until the service is
     /// dropped.
     pub fn finish(&mut self, extra: Option<Extra>) -> Option<IndexHealth> {
+        if self.net.is_some() {
+            let until = Instant::now() + LAST_FEED;
+            let parts = self.crawl.parts().iter().zip(&mut self.parts);
+            parts.for_each(|(crawl, part)| part.drain(crawl, until));
+        }
         self.parts.iter_mut().for_each(|part| part.feeder = None);
         let health = self.whole.search.as_mut().and_then(Search::finish);
         self.whole.publish(self.crawl.status(), false, extra);

@@ -63,7 +63,7 @@ async fn status_and_location_decide_without_a_body() {
 }
 
 #[tokio::test]
-async fn what_is_no_encoding_is_passed_over() {
+async fn unknown_encodings_are_ignored() {
     for name in ["none", "utf-8", "identity", "UTF8", "binary"] {
         let fetched =
             fetched(answer("200 OK", &format!("Content-Encoding: {name}\r\n"), TEXT)).await;
@@ -102,7 +102,7 @@ async fn lines_may_lack_their_cr() {
 }
 
 #[tokio::test]
-async fn an_empty_length_says_nothing_and_two_lengths_are_refused() {
+async fn an_empty_length_is_ignored_and_two_lengths_are_refused() {
     let empty = "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n<p>high water at noon";
     let fetched_empty = fetched(empty.into()).await;
     assert_eq!(fetched_empty.end, End::Answered);

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_section_is_told_in_a_sentence_without_its_secret() {
+    fn errors_of_a_section_do_not_show_its_secret() {
         let cases = [
             ("[host.\"a b\"]", "must be a host such as"),
             ("[host.\"*.a.example\"]", "must be a host such as"),

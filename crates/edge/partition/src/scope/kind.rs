@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_told_by_extension_and_media_type() {
+    fn types_are_recognised_by_extension_and_media_type() {
         let of = |url: &str| {
             FileType::of_url(&CanonicalUrl::parse(url).unwrap()).map(|found| found.to_string())
         };

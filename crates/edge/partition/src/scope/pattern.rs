@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_matches_the_whole_of_what_it_names() {
+    fn a_pattern_matches_whole_components() {
         let cases = [
             ("/docs/*", "https://a.example/docs/x?y=1", true),
             ("/docs/*", "https://a.example/old/docs/x", false),

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shown_and_clicked_is_heard_once() {
+    fn views_and_clicks_are_read_once() {
         let dir = tempfile::tempdir().unwrap();
         let desk = desk(dir.path());
         for client in 0..40 {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_engine_tells_is_taken_in_full() {
+    fn clicks_of_another_engine_count_in_full() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = crate::clicks::Log::open(dir.path()).unwrap();
         let told = |url: &str, count| Entry::Told {

@@ -126,7 +126,7 @@ mod tests {
         /// At every time each client's clicks of the day weigh at most its share, by sums
         /// recomputed from all counted clicks.
         #[test]
-        fn nobody_has_more_than_a_share(
+        fn no_client_exceeds_its_share(
             clicks in prop::collection::vec((0u64..6, 0.0..500.0f64, 0.0..40_000.0f64), 1..150)
         ) {
             let mut guard = Guard::new(SHARE);

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_read_on_from_any_mark() {
+    fn appended_entries_are_read_from_any_mark() {
         let dir = tempfile::tempdir().unwrap();
         let mut log = Log::open(dir.path()).unwrap();
         log.append(&[click(1), click(2)], 0).unwrap();

@@ -106,7 +106,7 @@ fn filters_choose_by_host_date_and_language() {
 }
 
 #[test]
-fn a_page_that_changes_says_the_new_thing_and_one_that_is_gone_nothing() {
+fn changed_pages_are_replaced_and_gone_pages_removed() {
     let mut shelf = Shelf::new(&[page(1, "Old", "first version"), page(2, "Other", "version")]);
     shelf.put(&[page(1, "New", "second version")]);
     assert_eq!(shelf.pages("first"), Vec::<u32>::new());

@@ -149,7 +149,7 @@ fn arranging_an_invalid_trace_does_not_panic() {
 }
 
 #[test]
-fn arranging_sorts_what_was_filled_in_any_order() {
+fn arranging_sorts_rows_of_any_order() {
     let tiny = read(directory(&TINY).path()).unwrap();
     let mut trace = tiny.clone();
     trace.links.reverse();

@@ -401,7 +401,7 @@ fn a_name_that_does_not_resolve_frees_its_host_and_its_allowance() {
 
 /// A source, a page that it reveals, a page that this one reveals, and a copy held from the start.
 #[test]
-fn the_kind_of_a_fetch_follows_from_what_the_frontier_was_told() {
+fn fetch_kind_follows_from_the_frontiers_inputs() {
     use FetchKind::{Frontier as First, New, Refresh, Source};
     let mut frontier = frontier("price", 1.0);
     frontier.add_host(HostMemo::default());
@@ -450,7 +450,7 @@ impl Policy for Stubborn {
 }
 
 #[test]
-fn a_policy_that_ignores_the_gates_is_told_apart_and_makes_nothing_rude() {
+fn a_policy_that_ignores_gates_is_reported_and_held_back() {
     let budget = Rate::per_second(1_000.0).expect("a rate");
     let stubborn = |pages| Frontier::new(Box::new(Stubborn(pages)), rules(), LIMITS, budget, NOW);
     let mut unknown = stubborn(vec![7]);

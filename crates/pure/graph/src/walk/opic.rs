@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomers_do_not_share_in_what_was_given_before() {
+    fn new_pages_get_no_earlier_cash() {
         let mut cash = Cash::new(ALPHA);
         cash.admit(1.0);
         cash.visit(0, &[]);

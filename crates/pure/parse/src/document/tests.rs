@@ -80,7 +80,7 @@ fn headers_speak_for_documents_of_any_kind() {
 }
 
 #[test]
-fn one_pass_gives_what_separate_passes_give() {
+fn one_pass_equals_separate_passes() {
     let html = "<title>T</title><nav>Menu of the site</nav><p>One two three four five six.\
                 <aside>Beside the page</aside><p>Seven <a href=/8>eight</a>";
     let parsed = parsed(Some("text/html"), html);

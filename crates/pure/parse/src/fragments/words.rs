@@ -198,7 +198,7 @@ mod tests {
 
         /// Every tried change of a short or medium word changes its hash.
         #[test]
-        fn words_of_all_lengths_are_told_apart(a in "[a-c]{1,20}", b in "[a-c]{1,20}") {
+        fn words_of_all_lengths_are_distinguished(a in "[a-c]{1,20}", b in "[a-c]{1,20}") {
             prop_assert_eq!(hash(a.as_bytes()) == hash(b.as_bytes()), a == b);
         }
     }

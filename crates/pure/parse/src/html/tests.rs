@@ -118,7 +118,7 @@ fn nul_is_dropped_or_replaced() {
 }
 
 #[test]
-fn end_tags_close_only_what_is_in_their_scope() {
+fn end_tags_close_only_elements_in_scope() {
     assert_eq!(log("<span><div>a</span>b"), "<span <div \"ab > >");
     assert_eq!(log("<div><table><td></div>a"), "<div <table <td \"a > > >");
     assert_eq!(log("<div><button></div>a"), "<div <button > > \"a");
@@ -131,7 +131,7 @@ fn end_tags_close_only_what_is_in_their_scope() {
 }
 
 #[test]
-fn start_tags_close_what_they_cannot_stand_in() {
+fn start_tags_close_elements_they_cannot_be_in() {
     assert_eq!(log("<td>a<select>b<input>c"), "\"a <select \"b > <input \"c");
     assert_eq!(log("<select>a<select>b"), "<select \"a > \"b");
     assert_eq!(log("<li><section><li>a"), "<li <section <li \"a > > >");

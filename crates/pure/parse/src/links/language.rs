@@ -25,6 +25,20 @@ pub fn guess_language(text: &str) -> Option<Guess> {
     Some(Guess { code, confidence: info.confidence(), is_reliable: info.is_reliable() })
 }
 
+/// Converts the ISO 639-1 code of a common language to ISO 639-3; other codes are unchanged.
+pub fn three_letters(code: &str) -> String {
+    const CODES: &str = "ar ara bg bul cs ces da dan de deu el ell en eng es spa fa pes fi fin \
+        fr fra he heb hi hin hr hrv hu hun id ind it ita ja jpn ko kor nl nld no nob pl pol pt por \
+        ro ron ru rus sk slk sl slv sr srp sv swe th tha tr tur uk ukr ur urd vi vie zh cmn";
+    let mut codes = CODES.split_whitespace();
+    while let (Some(short), Some(long)) = (codes.next(), codes.next()) {
+        if short == code {
+            return long.to_owned();
+        }
+    }
+    code.to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ use crate::html::{Name, Tag, Visitor, names};
 use tidewatch_robots::Directives;
 
 pub use self::{
-    language::{Guess, guess_language},
+    language::{Guess, guess_language, three_letters},
     page::{Alternate, Field, Form, Link, LinkKind, Page, Refresh, Region, Rel},
 };
 

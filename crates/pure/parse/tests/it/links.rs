@@ -65,7 +65,7 @@ fn queries_are_in_the_encoding_of_the_page() {
 }
 
 #[test]
-fn what_a_page_says_of_itself() {
+fn metadata_of_a_page() {
     let page = read(
         "<link rel='Canonical' href=/c><link rel=alternate hreflang=de href=/de>\
          <link rel=alternate type=application/rss+xml href=/feed><link rel=next href=2>\

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_forgotten_once() {
+    fn ended_clicks_are_forgotten_once() {
         let mut ledger = ledger();
         let week = Span::WEEK.as_micros() / 1_000_000;
         ledger.push(&[click(0, 300, 1.0)], at(week + 200));

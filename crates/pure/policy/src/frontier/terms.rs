@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_what_people_would_call_words() {
+    fn words_are_split_as_people_would() {
         let of = |text: &str| words(text).collect::<Vec<_>>();
         assert_eq!(of("Red-Fish/index.html?id=77"), of("red fish id"));
         assert_eq!(of("a 1 22 --"), Vec::<u64>::new());
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::float_cmp, reason = "halves are exact")]
-    fn each_further_word_adds_half_of_what_is_missing() {
+    fn each_further_word_halves_the_gap() {
         let topic = Topic::of("red fish");
         let relevance = |text: &str| topic.relevance(words(text));
         assert_eq!(relevance("blue bird"), 0.0);

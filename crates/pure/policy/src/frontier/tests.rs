@@ -122,7 +122,7 @@ fn ranked(order: impl Order + 'static) -> Box<dyn Policy> {
 }
 
 #[test]
-fn link_orders_prefer_what_links_prefer() {
+fn link_orders_prefer_linked_pages() {
     // 0 → 1, 2, 3; 1 → 4; 2 → 4, 5; so after 0, 1, 2 and 3 page 4 has two links, 5 has one.
     let web: &[&[u32]] = &[&[1, 2, 3], &[5], &[4, 5], &[], &[], &[]];
     let orders: [Box<dyn Policy>; 4] = [

@@ -284,7 +284,7 @@ mod tests {
 
     /// Words that have misled are unlearnt: the sum of weights does not run away beyond what it may say.
     #[test]
-    fn what_was_wrong_is_unlearnt() {
+    fn wrong_predictions_are_unlearnt() {
         let mut predictor = Predictor::default();
         let features = of_url(3, "http://a.test/news/a-title-of-several-words");
         (0..200).for_each(|_| predictor.learn(&features, [0.0; 2], 0.1, 100.0));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_said_twice_is_one_word() {
+    fn a_repeated_word_counts_once() {
         let (mut once, mut twice) = (Vec::new(), Vec::new());
         words("url", "goal/01", &mut once);
         words("url", "goal/01/02/goal", &mut twice);

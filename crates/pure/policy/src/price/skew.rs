@@ -82,7 +82,7 @@ mod tests {
 
     /// Pages of which one in a hundred is clicked are told from pages that are all clicked alike.
     #[test]
-    fn unequal_pages_are_told_from_equal_ones() {
+    fn unequal_pages_are_distinguished_from_equal_ones() {
         let mut draws = Draws::of(1, "price.skew", 0);
         let [mut equal, mut unequal] = [Skew::default(), Skew::default()];
         let before = equal.shape();

@@ -290,7 +290,7 @@ fn the_result_does_not_depend_on_threads() {
 }
 
 #[test]
-fn what_the_textbook_leaves_open_is_defined() {
+fn edge_cases_of_the_textbook_are_defined() {
     let weight = [0.0, 1.0, 1.0];
     let change = [1.0, 0.0, 1.0];
     let (min, max) = ([0.5, 0.25, 0.0], [9.0, 9.0, 2.0]);

@@ -364,7 +364,7 @@ mod tests {
     /// Divergence that starts at its limit scrolls nowhere; one that climbs steadily and stops does.
     /// (Where nearly all of a page scrolls, D ≈ 2x/(1 + x) looks like churn, and U hardly differs.)
     #[test]
-    fn churn_and_scroll_are_told_apart() {
+    fn churn_and_scroll_are_distinguished() {
         let churn = fit(&often(&seen(&DivergenceCurve::new(2.0 / DAY, 0.6, 0.0, 1), &DAYS)), 64, 1);
         assert!(churn.chances[1] > churn.chances[2], "{churn:?}");
         let scroll =

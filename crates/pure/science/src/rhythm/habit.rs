@@ -409,7 +409,7 @@ mod tests {
     proptest! {
         /// a is the derivative of x, by differences.
         #[test]
-        fn the_slope_is_that_of_what_is_expected(from in 0.0..1e6_f64, gap in 60.0..6e5_f64, seed: u64) {
+        fn slope_matches_the_expected_value(from in 0.0..1e6_f64, gap in 60.0..6e5_f64, seed: u64) {
             let (mut draws, mut habit) = (Draws::of(seed, "habit.slope", 0), Habit::default());
             for theta in &mut habit.theta {
                 *theta = 0.5 * normal_quantile(draws.uniform_open());

@@ -121,7 +121,7 @@ mod tests {
     /// A host whose thirty pages change at nine every day, seen every few hours for some weeks: what
     /// waits overnight is due about nine, and nights pass in no time.
     #[test]
-    fn what_changes_in_the_morning_is_due_in_the_morning() {
+    fn pages_that_change_in_the_morning_are_due_then() {
         let (mut habits, host) = (Habits::new(true), HostId(7));
         let mut draws = Draws::of(1, "price.habits", 0);
         let mut last = [0.0; 30];

@@ -110,7 +110,7 @@ fn evenly_spaced_fetches_meet_evenly_spaced_slots() {
 }
 
 #[test]
-fn what_cannot_be_placed_is_named() {
+fn unplaceable_pages_are_listed() {
     let near = |ideal_at| Fetch { ideal_at, punctuality: Punctuality::Near };
     let late = |ideal_at| Fetch { ideal_at, punctuality: Punctuality::NotBefore };
     let slots = [Slot { crawler: 0, slot: 0, at: 1.0 }, Slot { crawler: 0, slot: 1, at: 2.0 }];

@@ -1,15 +1,14 @@
 //! Reads links: lines of two names, or a graph in WebGraph's format.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use tidewatch_graph::{Csr, Graph, bv};
 
 use crate::ids::Ids;
-use crate::table_in::{is_stdin, shown};
+use crate::table_in::{is_stdin, open_input, shown};
 
 /// Longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 16;
@@ -38,13 +37,7 @@ impl Web {
         if !is_stdin(path) && !path.is_file() && graph.is_file() {
             return Self::read_bv(path, &graph);
         }
-        let (file, input): (_, Box<dyn Read>) = if is_stdin(path) {
-            ("standard input".to_owned(), Box::new(io::stdin().lock()))
-        } else {
-            let file = path.display().to_string();
-            let input = File::open(path).with_context(|| format!("cannot open {file}"))?;
-            (file, Box::new(input))
-        };
+        let (file, input) = open_input(path)?;
         Self::read_lines(&file, BufReader::new(input))
     }
 

@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(micros in LIMITS_S.0 * MICROS..=LIMITS_S.1 * MICROS) {
+        fn printed_values_parse_again(micros in LIMITS_S.0 * MICROS..=LIMITS_S.1 * MICROS) {
             prop_assert_eq!(Moment(micros).to_string().parse(), Ok(Moment(micros)));
         }
     }

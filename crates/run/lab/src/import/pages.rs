@@ -21,16 +21,7 @@ impl Pages {
     /// Appends a page born at the origin, without links, for the caller to amend. Ids must ascend.
     pub(super) fn push(&mut self, id: u64, url: &CanonicalUrl) -> &mut TracePage {
         let host = self.host(url.host());
-        self.list.push(TracePage {
-            id,
-            url: url.as_str().into(),
-            host,
-            born: Time::ZERO,
-            died: None,
-            is_source: false,
-            weight: 1.0,
-            is_seed: false,
-        });
+        self.list.push(TracePage::new(id, url.as_str(), host, Time::ZERO));
         let last = self.list.len() - 1;
         &mut self.list[last]
     }

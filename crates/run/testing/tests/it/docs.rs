@@ -1,6 +1,6 @@
 //! The documents name only what exists.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::layers::root;
 
@@ -49,6 +49,17 @@ fn named_and_linked_files_exist() {
         }
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn architecture_names_files_and_folders_from_the_root() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let code = text.split('`').skip(1).step_by(2).filter_map(|code| code.split(':').next());
+    let is_path =
+        |code: &&str| code.ends_with('/') || Path::new(code).extension() == Some("rs".as_ref());
+    for path in code.filter(is_path) {
+        assert!(root().join(path).exists(), "{path}");
+    }
 }
 
 #[test]

@@ -8,16 +8,7 @@ pub(crate) fn at(seconds: u64) -> Time {
 }
 
 pub(crate) fn page(id: u64, host: u32, url: &str) -> TracePage {
-    TracePage {
-        id,
-        url: url.into(),
-        host,
-        born: Time::ZERO,
-        died: None,
-        is_source: false,
-        weight: 1.0,
-        is_seed: false,
-    }
+    TracePage::new(id, url, host, Time::ZERO)
 }
 
 fn host(name: &str) -> Host {

@@ -198,16 +198,12 @@ fn page(seed: u64, site: &Site, index: usize, birth: &Birth, number: u32) -> Tra
         let category = CATEGORIES[category];
         format!("https://{host}/{category}/{year}/{month:02}/{day:02}/{topic}-{one}-{two}-{id}")
     };
-    TracePage {
-        id: u64::from(number),
-        url: url.into_boxed_str(),
-        host: site.number,
-        born: Time::from_micros(links::micros(birth.at).max(0) as u64),
-        died: None,
-        is_source: false,
-        weight: 1.0,
-        is_seed: false,
-    }
+    TracePage::new(
+        u64::from(number),
+        url.into_boxed_str(),
+        site.number,
+        Time::from_micros(links::micros(birth.at).max(0) as u64),
+    )
 }
 
 fn sources(site: &Site) -> Vec<TracePage> {
