@@ -154,6 +154,10 @@ impl Policy for Price {
             self.market.note_fetch(self.pages.copy(page).host(), is_late, now);
             return self.take(page);
         }
+        if let Some(page) = self.next_retry(now, gate) {
+            self.market.note_fetch(self.pages.copy(page).host(), false, now);
+            return self.take(page);
+        }
         if let Some((page, is_late)) = self.next_due(now, gate) {
             self.market.note_fetch(self.pages.copy(page).host(), is_late, now);
             return self.take(page);

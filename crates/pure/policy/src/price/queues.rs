@@ -1,7 +1,8 @@
 //! The queues in which pages wait: those never fetched by worth, the others by due time.
 //!
 //! An entry of a queue may be outdated. Every page has one [`Place`], and an entry counts only if it
-//! is in that place; others are dropped when they come up, and a sweep clears them all.
+//! is in that place. Others are dropped when they come up, at the expense of the push that made them,
+//! and a sweep clears them all.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, PageId, Time};
@@ -22,7 +23,7 @@ pub(super) enum Place {
     Dear,
     /// Never fetched, and not worth the price then.
     Cheap,
-    /// To be looked at or fetched at a time.
+    /// To be looked at, fetched or retried at a time.
     Due(Time),
     /// Being fetched.
     UnderWay,
@@ -35,8 +36,10 @@ pub(super) struct Queues {
     /// Pages never fetched, by worth.
     dear: Agenda<Highest>,
     cheap: Agenda<Highest>,
-    /// Copies and sources, and pages to be retried, by due time.
+    /// Copies and sources, by due time.
     due: Agenda<(Time, u32)>,
+    /// Pages that are gone or never came, by the time of the next try.
+    retries: Agenda<(Time, u32)>,
 }
 
 impl Queues {
@@ -81,6 +84,14 @@ impl Queues {
         }
     }
 
+    /// Queues a page that is gone or never came until `at`; takes it out if that is never.
+    pub(super) fn retry_at(&mut self, page: PageId, host: HostId, at: Option<Time>) {
+        self.places[page.index()] = at.map_or(Place::Nowhere, Place::Due);
+        if let Some(at) = at {
+            self.retries.push((at, page.0), host, page);
+        }
+    }
+
     /// Puts a popped entry back where it was.
     pub(super) fn put_back(&mut self, page: PageId, host: HostId, due: Time) {
         self.due.push((due, page.0), host, page);
@@ -91,54 +102,39 @@ impl Queues {
         self.cheap.push(Highest(worth), host, page);
     }
 
-    /// The dearest page that was worth the price when it was queued. Every entry looked at takes one
-    /// off `looks`; `None` when there is no entry or no look left.
-    pub(super) fn pop_dear(
-        &mut self,
-        now: Time,
-        gate: &dyn Gate,
-        looks: &mut usize,
-    ) -> Option<PageId> {
-        while spend(looks) {
+    /// The dearest page that was worth the price when it was queued.
+    pub(super) fn pop_dear(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        loop {
             let (_, page) = self.dear.pop(now, gate)?;
             if self.place(page) == Place::Dear {
                 return Some(page);
             }
         }
-        None
     }
 
     /// The dearest page that was not worth the price when it was queued, with its worth then.
-    pub(super) fn pop_cheap(
-        &mut self,
-        now: Time,
-        gate: &dyn Gate,
-        looks: &mut usize,
-    ) -> Option<(f64, PageId)> {
-        while spend(looks) {
+    pub(super) fn pop_cheap(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, PageId)> {
+        loop {
             let (Highest(worth), page) = self.cheap.pop(now, gate)?;
             if self.place(page) == Place::Cheap {
                 return Some((worth, page));
             }
         }
-        None
     }
 
-    /// The page due first, if it is due by `until`.
+    /// The copy or source due first, if it is due by `until`.
     pub(super) fn pop_due(
         &mut self,
         now: Time,
         gate: &dyn Gate,
         until: Time,
-        looks: &mut usize,
     ) -> Option<(Time, PageId)> {
-        while spend(looks) {
-            let ((due, _), page) = self.due.pop_if(now, gate, |(due, _)| due <= until)?;
-            if self.place(page) == Place::Due(due) {
-                return Some((due, page));
-            }
-        }
-        None
+        pop_by(&mut self.due, &self.places, now, gate, until)
+    }
+
+    /// The page that is gone or never came whose next try is due first, if it is due.
+    pub(super) fn pop_retry(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        pop_by(&mut self.retries, &self.places, now, gate, now).map(|(_, page)| page)
     }
 
     /// Whether most entries are outdated, where `held` pages wait for a due time.
@@ -159,9 +155,18 @@ impl Queues {
     }
 }
 
-/// Takes one off `looks`, if there is one.
-fn spend(looks: &mut usize) -> bool {
-    let is_left = *looks > 0;
-    *looks -= usize::from(is_left);
-    is_left
+/// The first entry of a queue by time that is not outdated, if its time comes by `until`.
+fn pop_by(
+    queue: &mut Agenda<(Time, u32)>,
+    places: &[Place],
+    now: Time,
+    gate: &dyn Gate,
+    until: Time,
+) -> Option<(Time, PageId)> {
+    loop {
+        let ((at, _), page) = queue.pop_if(now, gate, |(at, _)| at <= until)?;
+        if places[page.index()] == Place::Due(at) {
+            return Some((at, page));
+        }
+    }
 }

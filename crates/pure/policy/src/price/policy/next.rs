@@ -5,6 +5,7 @@ use tidewatch_core::{PageId, Time};
 
 use super::Price;
 use crate::Gate;
+use crate::price::market::LEAST;
 use crate::price::queues::Place;
 
 /// A page is late, because it waited for the budget, if it is overdue by more than
@@ -13,7 +14,7 @@ const LATE: f64 = 0.01;
 const LATE_ALLOWANCES: f64 = 5.0;
 /// A page worth less than this share of its worth when it was queued is put back.
 const FADED: f64 = 0.9;
-/// Entries of a queue that one choice judges at most; the next choice goes on.
+/// Pages of a queue that one choice judges at most; the next choice goes on.
 const LOOKS: usize = 64;
 
 impl Price {
@@ -29,8 +30,8 @@ impl Price {
 
     /// The dearest page never fetched that is worth the price.
     pub(super) fn next_unfetched(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
-        let mut looks = LOOKS;
-        while let Some(page) = self.queues.pop_dear(now, gate, &mut looks) {
+        for _ in 0..LOOKS {
+            let page = self.queues.pop_dear(now, gate)?;
             let price = self.market.host_price(self.pages.copy(page).host());
             if self.pages.offered_worth(page, now).is_some_and(|worth| worth >= price) {
                 return Some(page);
@@ -41,20 +42,25 @@ impl Price {
         None
     }
 
+    /// The page that is gone and to be looked for again. One that never came is offered once more.
+    pub(super) fn next_retry(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        for _ in 0..LOOKS {
+            let page = self.queues.pop_retry(now, gate)?;
+            if self.pages.copy(page).is_gone() {
+                return Some(page);
+            }
+            self.queues.remove(page);
+            self.offer(page);
+        }
+        None
+    }
+
     /// The copy or source that reached the price first, and whether it is late.
     pub(super) fn next_due(&mut self, now: Time, gate: &dyn Gate) -> Option<(PageId, bool)> {
-        let mut looks = LOOKS;
-        while let Some((_, page)) = self.queues.pop_due(now, gate, now, &mut looks) {
+        for _ in 0..LOOKS {
+            let (_, page) = self.queues.pop_due(now, gate, now)?;
             let copy = self.pages.copy(page);
-            if copy.is_gone() {
-                return Some((page, false));
-            }
-            let host = copy.host();
-            let Some(last) = copy.last() else {
-                self.queues.remove(page);
-                self.offer(page);
-                continue;
-            };
+            let (host, last) = (copy.host(), copy.last().unwrap_or(now));
             let wait = self.pages.value(page, now).wait(self.market.host_price(host));
             if let Some(due) = self.pages.due(page, last, wait).filter(|due| *due <= now) {
                 let allowed = (LATE * wait).max(LATE_ALLOWANCES / self.market.budget());
@@ -69,68 +75,89 @@ impl Price {
     /// that is due next.
     pub(super) fn next_spare(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
         match (self.next_cheap(now, gate), self.next_waiting(now, gate)) {
-            (Some((worth, page)), Some((other, due, wait))) if worth >= other => {
-                self.queues.put_back(wait, self.pages.copy(wait).host(), due);
-                Some(page)
+            (Some((worth, page)), Some((other, wait))) => {
+                let (taken, left) = if worth >= other { (page, wait) } else { (wait, page) };
+                self.put_back(left, worth);
+                Some(taken)
             }
-            (Some((worth, page)), Some((.., wait))) => {
-                self.queues.put_back_cheap(page, self.pages.copy(page).host(), worth);
-                Some(wait)
-            }
-            (Some((_, page)), None) | (None, Some((.., page))) => Some(page),
+            (Some((_, page)), None) | (None, Some((_, page))) => Some(page),
             (None, None) => None,
         }
     }
 
+    /// Puts back a popped page: one never fetched with its worth, another at its due time.
+    fn put_back(&mut self, page: PageId, worth: f64) {
+        let host = self.pages.copy(page).host();
+        match self.queues.place(page) {
+            Place::Due(due) => self.queues.put_back(page, host, due),
+            _ => self.queues.put_back_cheap(page, host, worth),
+        }
+    }
+
     /// The dearest page never fetched among those not worth the price. Worths have faded since pages
-    /// were queued, some more than others.
+    /// were queued, some more than others. If many have, the dearest of those looked at.
     fn next_cheap(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, PageId)> {
-        let mut looks = LOOKS;
-        while let Some((worth, page)) = self.queues.pop_cheap(now, gate, &mut looks) {
+        let mut best: Option<(f64, PageId)> = None;
+        for _ in 0..LOOKS {
+            let Some((worth, page)) = self.queues.pop_cheap(now, gate) else { break };
             match self.pages.offered_worth(page, now) {
                 Some(today) if today >= FADED * worth => return Some((today, page)),
                 Some(today) => {
-                    self.queues.put_back_cheap(page, self.pages.copy(page).host(), today);
+                    self.put_back(page, today);
+                    best = best.filter(|(worth, _)| *worth >= today).or(Some((today, page)));
                 }
                 None => self.queues.remove(page),
             }
         }
-        None
+        best
     }
 
     /// The copy or source due next, with its worth. An entry that was only to be looked at is put back
-    /// to when it is due. If too many of those come first, the first due of what was looked at.
-    fn next_waiting(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, Time, PageId)> {
+    /// to when it is due. If too many of those come first, the first due of what was looked at. If none
+    /// of it is ever due at this price, the one worth most.
+    fn next_waiting(&mut self, now: Time, gate: &dyn Gate) -> Option<(f64, PageId)> {
         let mut first: Option<(Time, PageId)> = None;
-        let (mut later, mut looks) = (Vec::new(), LOOKS);
-        while let Some((due, page)) = self.queues.pop_due(now, gate, Time::NEVER, &mut looks) {
+        let mut never = Vec::new();
+        for _ in 0..LOOKS {
+            let Some((due, page)) = self.queues.pop_due(now, gate, Time::NEVER) else { break };
             let copy = self.pages.copy(page);
-            let host = copy.host();
-            // What is gone or never came waits for its time, whatever else there is to fetch.
-            let Some(last) = copy.last().filter(|_| !copy.is_gone()) else {
-                later.push((page, host, due));
-                continue;
-            };
+            let (host, last) = (copy.host(), copy.last().unwrap_or(now));
             let wait = self.pages.value(page, now).wait(self.market.host_price(host));
-            let exact = self.pages.due(page, last, wait);
-            if exact.is_some_and(|exact| exact <= due) {
-                first = Some((due, page));
-                break;
+            match self.pages.due(page, last, wait) {
+                Some(exact) if exact <= due => {
+                    first = Some((due, page));
+                    break;
+                }
+                Some(exact) => {
+                    self.queues.wait_until(page, host, Some(exact));
+                    first = first.filter(|first| *first <= (exact, page)).or(Some((exact, page)));
+                }
+                None => {
+                    self.schedule(page, last);
+                    never.push((self.worth_if_spare(page, now), page));
+                }
             }
-            self.queues.wait_until(page, host, exact);
-            first = exact.map(|exact| (exact, page)).into_iter().chain(first).min();
         }
-        for (page, host, due) in later {
-            self.queues.put_back(page, host, due);
-        }
-        first.map(|(due, page)| (self.worth_now(page, now), due, page))
+        let never = never.into_iter().filter(|(worth, _)| *worth > 0.0);
+        let spare = never.max_by(|a, b| a.0.total_cmp(&b.0));
+        first.map(|(_, page)| (self.worth_now(page, now), page)).or(spare)
     }
 
     /// Clicks that fetching a copy or source brings now, at the price of the whole crawl.
     fn worth_now(&self, page: PageId, now: Time) -> f64 {
-        let copy = self.pages.copy(page);
-        let price = self.market.host_price(copy.host());
-        let waited = self.pages.waited(page, copy.last().unwrap_or(now), now);
-        self.pages.value(page, now).worth(waited, price) * self.market.price() / price
+        let host_price = self.market.host_price(self.pages.copy(page).host());
+        self.worth_at(page, now, host_price) * self.market.price() / host_price
+    }
+
+    /// The same for one that is never due at the price. Where all pages of a source are worth less than
+    /// the price, as if fetches cost nothing: this one does.
+    fn worth_if_spare(&self, page: PageId, now: Time) -> f64 {
+        let worth = self.worth_now(page, now);
+        if worth > 0.0 { worth } else { self.worth_at(page, now, LEAST) }
+    }
+
+    fn worth_at(&self, page: PageId, now: Time, price: f64) -> f64 {
+        let waited = self.pages.waited(page, self.pages.copy(page).last().unwrap_or(now), now);
+        self.pages.value(page, now).worth(waited, price)
     }
 }

@@ -4,6 +4,7 @@ use tidewatch_core::{PageId, Reason, Span, Time};
 use tidewatch_science::rhythm::by_the_clock;
 
 use super::Price;
+use crate::price::market::LEAST;
 use crate::price::queues::Place;
 
 /// A page not due for longer than this is looked at again after this and `LOOK_LATER` times the wait so
@@ -58,19 +59,22 @@ impl Price {
         };
         let wait = look.unwrap_or_else(|| value.wait(price));
         let due = self.pages.due_at_least(page, from, wait, self.now);
+        let is_exact = look.is_none() && due.is_some();
+        // What is never due at this price stays in the queue if it is worth anything, for allowances
+        // that would lapse.
+        let is_worth_some = || value.worth(later, LEAST) > 0.0;
+        let due = due.or_else(|| by_the_clock(from, later).filter(|_| is_worth_some()));
         // By the rhythm of its host a look may come up before its time; not at once again.
-        let due = if look.is_some() { due.map(|due| due.max(self.now + LOOK_SOON)) } else { due };
+        let due = if is_exact { due } else { due.map(|due| due.max(self.now + LOOK_SOON)) };
         self.queues.wait_until(page, host, due);
     }
 
     /// Queues a page that has been fetched again, for the beliefs and the price of now.
     pub(super) fn reschedule(&mut self, page: PageId) {
         let copy = self.pages.copy(page);
-        let host = copy.host();
-        match (self.queues.place(page), copy.last()) {
-            (Place::UnderWay, _) | (_, None) => {}
-            (Place::Due(at), _) if copy.is_gone() => self.queues.wait_until(page, host, Some(at)),
-            (_, Some(last)) => self.schedule(page, last),
+        let is_retried = copy.is_gone() || self.queues.place(page) == Place::UnderWay;
+        if let Some(last) = copy.last().filter(|_| !is_retried) {
+            self.schedule(page, last);
         }
     }
 
@@ -78,14 +82,16 @@ impl Price {
     pub(super) fn retry(&mut self, page: PageId, why: Reason, at: Time) {
         let copy = self.pages.copy(page);
         let (failures, host) = (copy.failures(), copy.host());
-        if copy.last().is_some() {
+        if copy.is_gone() {
+            self.look_for(page, at);
+        } else if copy.last().is_some() {
             self.schedule(page, at);
         } else if why == Reason::Redirect {
-            self.queues.wait_until(page, host, Some(at + MOVED_AGAIN.times(1 << failures)));
+            self.queues.retry_at(page, host, Some(at + MOVED_AGAIN.times(1 << failures)));
         } else if failures < ATTEMPTS {
             self.offer(page);
         } else {
-            self.queues.wait_until(page, host, Some(at + RETRY.times(1 << failures)));
+            self.queues.retry_at(page, host, Some(at + RETRY.times(1 << failures)));
         }
     }
 
@@ -101,6 +107,6 @@ impl Price {
             None => f64::INFINITY,
         };
         let wait = self.pages.wait_for_return(page, wait.max(GONE_AGAIN.seconds()));
-        self.queues.wait_until(page, host, by_the_clock(at, wait));
+        self.queues.retry_at(page, host, by_the_clock(at, wait));
     }
 }

@@ -87,13 +87,9 @@ impl Price {
         }
         self.queues.clear_unfetched();
         for page in self.pages.all().map(PageId) {
-            let copy = self.pages.copy(page);
             match self.queues.place(page) {
                 Place::Dear | Place::Cheap => self.offer(page),
                 Place::Nowhere if self.pages.is_stray(page, self.now) => self.offer(page),
-                Place::Due(at) if copy.last().is_none() => {
-                    self.queues.put_back(page, copy.host(), at);
-                }
                 _ => {}
             }
         }

@@ -64,7 +64,8 @@ impl Price {
             Place::Due(at) if !is_copy => (Due::At(at), Early::No),
             Place::Due(at) => match reached() {
                 Some(reached) => (Due::At(reached.max(at)), Early::Spare),
-                None => (Due::Never, probed),
+                // Spare allowances go to what is never due as well.
+                None => (Due::Never, Early::Spare),
             },
             place @ (Place::Dear | Place::Cheap) => {
                 let price = self.market.host_price(copy.host());
