@@ -32,6 +32,21 @@ pub(crate) fn last_number(dir: &Path) -> Result<Option<u32>, ArchiveError> {
     Ok(last)
 }
 
+/// The numbers of the WARC files in `dir`, in order; none if it does not exist.
+pub fn warc_numbers(dir: &Path) -> Result<Vec<u32>, ArchiveError> {
+    if !dir.exists() {
+        return Ok(Vec::new());
+    }
+    let mut numbers = Vec::new();
+    for file in fs::read_dir(dir).map_err(ArchiveError::io(dir))? {
+        let name = file.map_err(ArchiveError::io(dir))?.file_name();
+        let name = name.to_string_lossy();
+        numbers.extend(number_of(&name).filter(|_| name.ends_with(".warc.gz")));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
 fn number_of(name: &str) -> Option<u32> {
     let rest = name.strip_prefix("tidewatch-")?;
     rest.strip_suffix(".warc.gz").or_else(|| rest.strip_suffix(".cdxj"))?.parse().ok()

@@ -48,7 +48,7 @@ pub use self::archive::{Archive, Location};
 pub use self::base32::base32;
 pub use self::check::{Verdict, check, check_archive, is_readable, verify};
 pub use self::error::ArchiveError;
-pub use self::files::path_of;
+pub use self::files::{path_of, warc_numbers};
 pub use self::findings::{Damage, Findings};
 pub use self::pack::{Digest, Exchange, Packed, Revisit, digest};
 pub use self::read::{Record, Records, read_at};

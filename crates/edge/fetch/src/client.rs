@@ -20,7 +20,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
 use crate::{
     AddressPolicy, CertificateDer, Dial, Dns, End, Failure, Fetched, Hop, Limits, Proxy, Purpose,
-    Request, Resolve, Tcp, connect::Connector,
+    Request, Resolve, Tcp, connect::Connector, crowd::Crowd,
 };
 
 use self::{idle::Idle, send::request_head};
@@ -37,6 +37,11 @@ pub struct Config {
     pub addresses: AddressPolicy,
     /// Limits on size and time.
     pub limits: Limits,
+    /// Fetches under way at which the fetcher is crowded: patience with servers that make no
+    /// progress shrinks from half of it on.
+    pub crowd: usize,
+    /// Most idle connections that are kept for the next request.
+    pub idle: usize,
     /// A proxy for all connections.
     pub proxy: Option<Proxy>,
     /// Roots to trust besides Mozilla's.
@@ -83,6 +88,8 @@ impl Config {
             user_agent: user_agent.to_owned(),
             addresses: AddressPolicy::default(),
             limits: Limits::default(),
+            crowd: usize::MAX,
+            idle: 1_024,
             proxy: None,
             more_roots: Vec::new(),
             http2: true,
@@ -125,6 +132,7 @@ pub struct Fetcher {
     user_agent: HeaderValue,
     connector: Connector,
     idle: Idle,
+    crowd: Arc<Crowd>,
     private_headers: PrivateHeaders,
 }
 
@@ -142,10 +150,12 @@ impl Fetcher {
         dial: Arc<dyn Dial>,
     ) -> Result<Self, Failure> {
         let wrong = |_| Failure::Protocol { why: "the user agent is no header value".to_owned() };
+        let crowd = Arc::new(Crowd::new(config.crowd));
         Ok(Self {
             user_agent: HeaderValue::from_str(&config.user_agent).map_err(wrong)?,
-            connector: Connector::new(&config, resolver, dial)?,
-            idle: Idle::default(),
+            connector: Connector::new(&config, resolver, dial, Arc::clone(&crowd))?,
+            idle: Idle::new(config.idle),
+            crowd,
             private_headers: config.private_headers,
         })
     }
@@ -157,6 +167,7 @@ impl Fetcher {
         request: &Request,
         may_follow: &mut (dyn FnMut(&CanonicalUrl) -> bool + Send),
     ) -> Fetched {
+        let _place = self.crowd.join();
         let limit = self.limits().total;
         let deadline = tokio::time::Instant::now() + limit;
         let mut hops = Vec::new();

@@ -27,6 +27,7 @@ use tokio_rustls::{
 use crate::{
     AddressPolicy, Config, Failure, Limits, Resolve,
     connection::{Connection, Sender},
+    crowd::Crowd,
     resolve::built_in,
     tape::{Recorded, Tape, head_end},
 };
@@ -85,6 +86,7 @@ pub(crate) struct Connector {
     proxy: Option<Proxy>,
     tls: Arc<ClientConfig>,
     limits: Limits,
+    crowd: Arc<Crowd>,
 }
 
 /// The TLS configuration: Mozilla's roots and any others given.
@@ -111,6 +113,7 @@ impl Connector {
         config: &Config,
         resolver: Arc<dyn Resolve>,
         dial: Arc<dyn Dial>,
+        crowd: Arc<Crowd>,
     ) -> Result<Self, Failure> {
         Ok(Connector {
             resolver,
@@ -119,6 +122,7 @@ impl Connector {
             proxy: config.proxy.clone(),
             tls: Arc::new(tls(&config.more_roots, config.http2)?),
             limits: config.limits.clone(),
+            crowd,
         })
     }
 
@@ -134,7 +138,7 @@ impl Connector {
     /// Opens a connection for `url` within the connect limit.
     pub(crate) async fn connect(&self, url: &CanonicalUrl) -> Result<Connection, Failure> {
         let limit = self.limits.connect;
-        let connecting = tokio::time::timeout(limit, self.open(url));
+        let connecting = self.crowd.limit(limit, Box::pin(self.open(url)));
         connecting.await.unwrap_or(Err(Failure::ConnectTimeout { limit }))
     }
 
@@ -195,6 +199,9 @@ impl Connector {
                 Ok(socket) => return Ok((socket, target.ip())),
                 Err(error) => last = Some(error),
             }
+        }
+        if last.as_ref().and_then(io::Error::raw_os_error).is_some_and(is_too_many_open) {
+            return Err(Failure::TooManyOpen);
         }
         let why = last.map_or_else(|| "no address".to_owned(), |error| error.to_string());
         Err(Failure::Connect { why })
@@ -265,6 +272,14 @@ impl Connector {
         tokio::spawn(async move { drop(connection.await) });
         Ok(Sender::H2(sender))
     }
+}
+
+/// Whether an error of the system says that too many files are open, in this process (EMFILE) or on
+/// this machine (ENFILE).
+const fn is_too_many_open(error: i32) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error, ENFILE | EMFILE)
 }
 
 /// Asks a proxy to connect to the target.

@@ -58,6 +58,9 @@ pub enum Failure {
         /// What is wrong.
         why: String,
     },
+    /// This process has too many files and sockets open. The host is not to blame.
+    #[error("this process has too many files and sockets open; raise the limit with `ulimit -n`")]
+    TooManyOpen,
     /// The response is not HTTP.
     #[error("the answer is malformed: {why}")]
     Protocol {
@@ -136,6 +139,7 @@ impl Failure {
             Self::ConnectTimeout { .. } => Reason::ConnectTimeout,
             Self::Connect { .. } => Reason::Connect,
             Self::Proxy { .. } => Reason::Proxy,
+            Self::TooManyOpen => Reason::OwnStop,
             Self::Tls { .. } => Reason::Tls,
             Self::Protocol { .. } => Reason::Protocol,
             Self::HeadTooLarge => Reason::HeadTooLarge,

@@ -21,6 +21,7 @@ mod client;
 mod coding;
 mod connect;
 mod connection;
+mod crowd;
 mod failure;
 mod hosts;
 mod limits;

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Span};
-use tidewatch_frontier::{Limits, Politeness, Revisit};
+use tidewatch_frontier::{Limits, Politeness, Revisit, SlowLane};
 use toml::{Table, Value};
 
 pub use self::site::{Secret, Site};
@@ -53,6 +53,12 @@ pub struct Config {
     pub fetch: tidewatch_fetch::Limits,
     /// Requests and jobs at once.
     pub limits: Limits,
+    /// Slots for slow requests.
+    pub slow_lane: SlowLane,
+    /// Connections kept open for the next request to their hosts.
+    pub idle_connections: usize,
+    /// Files of the tables that are kept open.
+    pub table_files: usize,
     /// Which URLs are taken in.
     pub scope: ScopeRules,
     /// Pages known of a host after which it is probed for soft 404s; 0 for never.
@@ -85,8 +91,9 @@ pub struct Config {
     pub named: BTreeSet<&'static str>,
 }
 
-/// Estimated memory of frontier and policy per known page; `examples/memory.rs` measures it.
-const PAGE_BYTES: u64 = 256;
+/// Memory of frontier and policy per known page, at the worst moment: every page fetched twice, with
+/// 30 links, and all vectors just doubled. `tests/it/memory.rs` measures it.
+const PAGE_BYTES: u64 = 1_792;
 
 impl Default for Config {
     fn default() -> Self {
@@ -106,6 +113,9 @@ impl Default for Config {
             proxy_authorization: Secret::default(),
             fetch: tidewatch_fetch::Limits::default(),
             limits: Limits { requests: 256, jobs: 4_096 },
+            slow_lane: SlowLane::default(),
+            idle_connections: 1_024,
+            table_files: 512,
             scope: ScopeRules::default(),
             probe_pages: 20,
             drop_duplicates: true,
@@ -199,7 +209,16 @@ const KEYS: &[Key] = keys! {
     "fetch.sitemap_bytes" => fetch.sitemap_bytes, "Most decoded bytes of a sitemap.";
     "fetch.encodings" => fetch.encodings, "Most content encodings on top of each other.";
     "fetch.robots_redirects" => fetch.robots_redirects, "Most redirects in a row of a robots.txt.";
-    "limits.requests" => limits.requests, "Most requests under way at once.";
+    "limits.requests" => limits.requests,
+        "Most requests under way at once, besides slow ones. Hosts that answer slowly or were never \
+         asked get a part of them.";
+    "limits.slow_requests" => slow_lane.requests,
+        "Most slow requests under way at once; the more there are, the sooner one that makes no \
+         progress is given up.";
+    "limits.slow_after" => slow_lane.after, "A request is slow after this time.";
+    "limits.idle_connections" => idle_connections,
+        "Most connections kept open for the next request to their hosts.";
+    "limits.table_files" => table_files, "Most files of the tables kept open.";
     "limits.jobs" => limits.jobs, "Most hosts with a page under way or waiting for its turn.";
     "limits.free_disk_mb" => free_disk_mb,
         "Pause while the disk has fewer megabytes free than this.";

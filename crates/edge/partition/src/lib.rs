@@ -35,7 +35,7 @@ pub use history::{History, Sample};
 pub use net::{Net, NoNetwork};
 pub use outlook::Outlook;
 pub use partition::{
-    CrawlError, Heard, HostView, Next, Partition, Portrait, Settled, SourceView, Status,
+    CrawlError, Heard, HostView, Next, Partition, Portrait, Rebuilt, Settled, SourceView, Status,
 };
 pub use partitions::Partitions;
 pub use quiet::Quiet;
@@ -46,4 +46,4 @@ pub use snapshot::check_snapshot;
 pub use spending::Unspent;
 pub use tally::Tally;
 pub use taped::Replayed;
-pub use tidewatch_frontier::Revisit;
+pub use tidewatch_frontier::{Revisit, network_of};

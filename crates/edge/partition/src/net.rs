@@ -92,6 +92,10 @@ impl Net {
         let mut options = tidewatch_fetch::Config::new(&agent);
         options.addresses = AddressPolicy { allow_all: config.allow_private, ..Default::default() };
         options.limits = config.fetch.clone();
+        options.idle = config.idle_connections;
+        // Without slots of their own, slow requests are given up by the usual limits alone.
+        options.crowd =
+            Some(config.slow_lane.requests).filter(|&most| most > 0).unwrap_or(usize::MAX);
         options.proxy = proxy(config)?;
         options.more_roots = roots(config)?;
         for (origin, name, value) in config.sites.iter().flat_map(Site::headers) {

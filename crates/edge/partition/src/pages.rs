@@ -9,8 +9,8 @@ use std::net::IpAddr;
 use rustc_hash::FxHashMap;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId};
-use tidewatch_frontier::ServerId;
 use tidewatch_frontier::tape::{Input, Names};
+use tidewatch_frontier::{ServerId, network_of};
 use tidewatch_store::{
     Absent, Batch, CopyRow, HostRow, PageRow, Parcel, RobotsRow, Setback, SetbackOf, Store,
     StoreError, TwinKey,
@@ -107,7 +107,7 @@ impl Pages {
     pub(crate) fn resolved(&mut self, host: HostId, address: IpAddr) -> ServerId {
         self.hosts[host.index()].address = Some(address);
         let next = ServerId(self.servers.len() as u32);
-        *self.servers.entry(address).or_insert(next)
+        *self.servers.entry(network_of(address)).or_insert(next)
     }
 
     /// Adds the next host.

@@ -32,6 +32,7 @@ mod look;
 mod member;
 mod open;
 mod operate;
+mod rebuild;
 mod reread;
 mod setback;
 mod settle;
@@ -48,6 +49,7 @@ use tidewatch_store::{CopyRow, Hops, PageRow, Store, StoreError, is_full};
 
 pub(crate) use self::member::Member;
 pub use self::operate::{Heard, HostView, Portrait, SourceView};
+pub use self::rebuild::Rebuilt;
 use self::reread::Reread;
 use self::setback::Hopeless;
 pub use self::settle::Settled;
@@ -294,7 +296,8 @@ impl Partition {
             return Ok(None);
         }
         // Without its record a copy can be neither confirmed nor named by a revisit.
-        let copy = self.pages.copy(page)?.filter(|copy| self.shelf.has(copy.place));
+        let copy = self.pages.copy(page)?;
+        let copy = copy.filter(|copy| self.shelf.holds(page, copy.place, url.as_str()));
         let held = copy.map(|copy| Held {
             etag: copy.etag,
             last_modified: copy.last_modified,

@@ -244,6 +244,8 @@ fn share(config: &Config, count: u32) -> Config {
     own.budget =
         Rate::per_second(config.budget.as_per_second() / f64::from(count)).unwrap_or(config.budget);
     own.limits.requests = (config.limits.requests / count as usize).max(1);
+    own.table_files = (config.table_files / count as usize).max(1);
+    own.slow_lane.requests = config.slow_lane.requests.div_ceil(count as usize);
     own.limits.jobs = (config.limits.jobs / count as usize).max(1);
     (own.cache_mb, own.sieve_mb) =
         ((config.cache_mb / parts).max(1), (config.sieve_mb / parts).max(1));

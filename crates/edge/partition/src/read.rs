@@ -1,6 +1,7 @@
 //! Reads a response into what the crawl keeps of it: links, sketch, identity.
 
-use tidewatch_archive::{Digest, Record};
+use tidewatch_archive::{Digest, Record, digest};
+use tidewatch_core::calendar;
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;
 use tidewatch_parse::document::{Kind, Parsed, Wanted, parse_response};
@@ -51,6 +52,42 @@ pub(crate) fn read(
     content
 }
 
+/// Reads an archived response as [`read`] read it when it came.
+pub(crate) fn read_record(url: &CanonicalUrl, record: &Record, agent: &str) -> Content {
+    let (_, body) = record.message();
+    let digest = digest(body);
+    let content_type = record.http_header("content-type");
+    let media_type = content_type.as_deref().unwrap_or_default();
+    let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let date = record.field("WARC-Date").and_then(calendar::from_rfc3339).unwrap_or(0);
+    let last_modified = record.http_header("last-modified");
+    let mut content = Content {
+        status: record.http_status().unwrap_or(200),
+        etag: record.http_header("etag"),
+        last_modified_micros: last_modified
+            .as_deref()
+            .and_then(calendar::from_http_date)
+            .map(|s| s.saturating_mul(1_000_000)),
+        last_modified,
+        digest,
+        capture: Capture {
+            unix_micros: date,
+            media_type: cut(&media_type, MOST_MEDIA_TYPE).to_owned(),
+            body_bytes: body.len() as u64,
+            ..Capture::default()
+        },
+        identity: digest[..8].iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+        ..Content::default()
+    };
+    let Ok(base) = Base::of(url) else { return content };
+    let shingling = Some(Shingling::default());
+    let wanted = Wanted { agent, shingling, text_bytes: 0, scope: Scope::Content };
+    let parsed = parse_response(&base, |name: &str| record.http_headers(name), body, &wanted);
+    cut(parsed.title().trim(), MOST_TITLE).clone_into(&mut content.capture.title);
+    fill(parsed, &base, &mut content);
+    content
+}
+
 /// What a browser loads to show a response.
 pub(crate) fn requisites_of(
     url: &CanonicalUrl,
@@ -66,12 +103,7 @@ pub(crate) fn links_of(
     record: &Record,
     agent: &str,
 ) -> (Vec<CanonicalUrl>, Vec<CanonicalUrl>) {
-    let Ok(base) = Base::of(url) else { return (Vec::new(), Vec::new()) };
-    let wanted = Wanted { agent, shingling: None, text_bytes: 0, scope: Scope::Content };
-    let headers = |name: &str| record.http_headers(name);
-    let parsed = parse_response(&base, headers, record.message().1, &wanted);
-    let mut content = Content::default();
-    fill(parsed, &base, &mut content);
+    let content = read_record(url, record, agent);
     (content.links.into_iter().map(|(url, _)| url).collect(), content.feeds)
 }
 

@@ -17,6 +17,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidewatch_core::{PageId, Span, Time};
+use tidewatch_frontier::network_of;
 use tidewatch_parse::extract::Extract;
 use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
@@ -230,7 +231,9 @@ impl Hand<'_> {
 fn address(partition: &Partition, job: &Job) -> Option<IpAddr> {
     match job {
         Job::Resolve { .. } => None,
-        Job::Robots { host, .. } | Job::Page { host, .. } => partition.address_of(*host),
+        Job::Robots { host, .. } | Job::Page { host, .. } => {
+            partition.address_of(*host).map(network_of)
+        }
     }
 }
 

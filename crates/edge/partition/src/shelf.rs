@@ -7,7 +7,8 @@
 
 use std::path::Path;
 
-use tidewatch_archive::{Archive, ArchiveError, Findings, Location, Packed};
+use tidewatch_archive::{Archive, ArchiveError, Findings, Location, Packed, read_at};
+use tidewatch_core::PageId;
 use tidewatch_store::{Place, Store};
 
 use crate::CrawlError;
@@ -20,12 +21,35 @@ pub(crate) struct Shelf {
     findings: Findings,
     /// Whether something was appended since the last sync.
     is_dirty: bool,
+    /// Pages whose records were looked at since the archive was opened.
+    seen: Seen,
+}
+
+/// A set of pages, a bit each.
+#[derive(Default)]
+struct Seen(Vec<u64>);
+
+impl Seen {
+    fn has(&self, page: PageId) -> bool {
+        self.0.get(page.index() / 64).is_some_and(|word| word >> (page.index() % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, page: PageId) {
+        let word = page.index() / 64;
+        self.0.resize(self.0.len().max(word + 1), 0);
+        self.0[word] |= 1 << (page.index() % 64);
+    }
 }
 
 impl Shelf {
     /// No archive.
     pub(crate) fn none() -> Shelf {
-        Shelf { archive: None, findings: Findings::default(), is_dirty: false }
+        Shelf {
+            archive: None,
+            findings: Findings::default(),
+            is_dirty: false,
+            seen: Seen::default(),
+        }
     }
 
     /// Opens a directory's archive for appending; `synced` is what [`Shelf::sync`] returned last.
@@ -37,7 +61,7 @@ impl Shelf {
     ) -> Result<Shelf, ArchiveError> {
         let (archive, findings) =
             Archive::open(dir, most_bytes, unix_micros, synced.and_then(mark))?;
-        Ok(Shelf { archive: Some(archive), findings, is_dirty: false })
+        Ok(Shelf { archive: Some(archive), findings, is_dirty: false, seen: Seen::default() })
     }
 
     /// Gives a record its place; `None` without an archive.
@@ -58,6 +82,26 @@ impl Shelf {
         self.archive.is_none() || bytes > 0 && (is_new || !is_lost())
     }
 
+    /// Whether the record at a place is in the archive and about a page's URL. It is read once for each
+    /// page: an earlier version could leave a copy whose place another record took.
+    pub(crate) fn holds(&mut self, page: PageId, place: Place, url: &str) -> bool {
+        if !self.has(place) {
+            return false;
+        }
+        let is_new = (place.file, place.offset) >= self.findings.end;
+        let Some(archive) = self.archive.as_ref().filter(|_| !is_new) else { return true };
+        if self.seen.has(page) {
+            return true;
+        }
+        let record = read_at(&archive.path(place.file), place.offset);
+        let is_there =
+            record.is_ok_and(|record| record.field("WARC-Target-URI").is_some_and(|of| of == url));
+        if is_there {
+            self.seen.add(page);
+        }
+        is_there
+    }
+
     /// Writes everything appended to the archive's file, which is not synced yet.
     pub(crate) fn flush(&mut self) -> Result<(), ArchiveError> {
         self.archive.as_mut().map_or(Ok(()), Archive::flush)
@@ -76,8 +120,13 @@ impl Shelf {
         };
         archive.sync()?;
         self.is_dirty = false;
-        let (file, length) = archive.end();
-        Ok(Some([&file.to_le_bytes()[..], &length.to_le_bytes()].concat()))
+        Ok(Some(self.mark()))
+    }
+
+    /// How far the archive reaches, as [`Shelf::open`] wants it once that is synced.
+    pub(crate) fn mark(&self) -> Vec<u8> {
+        let (file, length) = self.archive.as_ref().map_or((0, 0), Archive::end);
+        [&file.to_le_bytes()[..], &length.to_le_bytes()].concat()
     }
 }
 

@@ -264,7 +264,7 @@ impl Taped {
     }
 
     /// Hosts that have a job, and requests under way.
-    pub(crate) const fn activity(&self) -> (usize, usize) {
+    pub(crate) fn activity(&self) -> (usize, usize) {
         self.frontier.activity()
     }
 

@@ -101,6 +101,17 @@ fn sync_entry(dir: &Path) -> io::Result<()> {
     dir.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 
+/// Writes and syncs a file that is removed again, to learn whether the disk takes anything.
+pub(crate) fn try_write(dir: &Path) -> io::Result<()> {
+    let path = dir.join("probe");
+    let written = File::create(&path).and_then(|mut file| {
+        file.write_all(&[0; 4096])?;
+        file.sync_all()
+    });
+    fs::remove_file(&path)?;
+    written
+}
+
 /// Bytes that are free on the disk of `dir` for ordinary users.
 pub fn free_bytes(dir: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(dir)?;

@@ -48,8 +48,8 @@ pub enum StoreError {
     Engine(#[from] fjall::Error),
     /// The tables hold less than was synced.
     #[error(
-        "{} is damaged: it holds less than was stored, and nothing was changed; restore the crawl's \
-         directory from a copy, or delete the file `synced` in it to go on with what is left",
+        "{} is damaged: it holds fewer pages or less history than was stored, and nothing was changed; \
+         run `tidewatch repair --dir` with the crawl's directory, or restore that from a copy",
         path.display()
     )]
     Lost {
@@ -72,7 +72,7 @@ pub enum StoreError {
     #[error("the store's tables are closed since a write failed; free some room on the disk")]
     Closed,
     /// A small file is malformed.
-    #[error("{} does not hold {held}; restore the directory from a copy", path.display())]
+    #[error("{} does not hold {held}; run `tidewatch repair`, or restore the directory from a copy", path.display())]
     BadFile {
         /// The file.
         path: PathBuf,
@@ -80,7 +80,9 @@ pub enum StoreError {
         held: &'static str,
     },
     /// A row cannot be read.
-    #[error("row {key} of table {table} is damaged; restore the directory from a copy")]
+    #[error(
+        "row {key} of table {table} is damaged; run `tidewatch repair`, or restore the directory from a copy"
+    )]
     Damaged {
         /// The table.
         table: &'static str,
@@ -102,12 +104,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the disk is full, or may be: the engine does not say why a background write failed;
-    /// the cause shows when the tables are opened again.
+    /// Whether the disk is full.
     pub fn is_full_disk(&self) -> bool {
         match self {
             StoreError::Io { source, .. } => is_full(source),
-            StoreError::Engine(fjall::Error::Poisoned) | StoreError::Closed => true,
+            // It is closed since a write failed for that reason: any other ends the crawl.
+            StoreError::Closed => true,
             StoreError::Engine(error) => io_cause(error).is_some_and(is_full),
             _ => false,
         }
@@ -132,13 +134,17 @@ fn cause(error: &fjall::Error) -> String {
     }
     match error {
         fjall::Error::Locked => "another process uses them".to_owned(),
-        fjall::Error::Poisoned => "a write failed before".to_owned(),
+        fjall::Error::Poisoned => {
+            "a write or sync failed, although the disk takes writes again; look for its errors in the \
+             system's log, then start again"
+                .to_owned()
+        }
         fjall::Error::Storage(_) => {
-            "a table is damaged; restore the directory from a copy".to_owned()
+            "a table is damaged; run `tidewatch repair`, or restore the directory from a copy".to_owned()
         }
         fjall::Error::JournalRecovery(_) => {
-            "a journal is damaged; restore the directory from a copy".to_owned()
+            "a journal is damaged; run `tidewatch repair`, or restore the directory from a copy".to_owned()
         }
-        _ => "they are damaged or of another version; restore the directory from a copy".to_owned(),
+        _ => "they are damaged or of another version; run `tidewatch repair`, or restore the directory from a copy".to_owned(),
     }
 }

@@ -24,6 +24,8 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
+/// Most numbers that the engine skips between two batches; each takes one, and so does a flush.
+const MOST_SKIPPED: u64 = 1 << 24;
 /// The engine's number of the table of the tape.
 const TAPE_TABLE: u64 = 5;
 
@@ -57,7 +59,8 @@ pub(crate) fn read(db: &Path) -> io::Result<Vec<Journal>> {
         }
     }
     found.sort();
-    found.into_iter().map(|(_, path)| Journal::read(path)).collect()
+    let mut last_number = None;
+    found.into_iter().map(|(_, path)| Journal::read(path, &mut last_number)).collect()
 }
 
 impl Journal {
@@ -72,14 +75,18 @@ impl Journal {
         Ok(())
     }
 
-    fn read(path: PathBuf) -> io::Result<Journal> {
+    /// Reads a journal whose batches follow `last_number`, and sets that to its own last one.
+    fn read(path: PathBuf, last_number: &mut Option<u64>) -> io::Result<Journal> {
         let bytes = fs::read(&path)?;
-        let (mut whole, mut last_tape, mut last_number) = (0, None, None);
-        // No checksum covers the numbers of batches, but they grow.
+        let (mut whole, mut last_tape) = (0, None);
+        // No checksum covers the numbers of batches, but they grow, and by little.
+        let follows = |number: u64, last: Option<u64>| {
+            last.is_none_or(|last| last < number && number - last <= MOST_SKIPPED)
+        };
         while let Some(batch) = batch(&bytes, whole)
-            && last_number < Some(batch.number)
+            && follows(batch.number, *last_number)
         {
-            (whole, last_number) = (batch.end, Some(batch.number));
+            (whole, *last_number) = (batch.end, Some(batch.number));
             last_tape = last_tape.max(batch.tape);
         }
         let has_rest = bytes[whole..].iter().any(|&byte| byte != 0);

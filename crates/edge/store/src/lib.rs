@@ -36,6 +36,7 @@ mod dir;
 mod error;
 mod journal;
 mod rows;
+mod salvage;
 pub mod sieve;
 mod synced;
 mod tables;
@@ -57,6 +58,7 @@ pub use self::rows::{
     Absent, Batch, Capture, CopyRow, Hops, HostRow, PageRow, Parcel, Place, RobotsRow, SentLink,
     Setback, SetbackCause, SetbackOf, TwinKey,
 };
+pub use self::salvage::Salvage;
 use self::sieve::{Fingerprint, Sieve};
 use self::synced::{Mark, Synced};
 pub use self::tables::Tables;
@@ -68,11 +70,13 @@ pub struct Memory {
     pub cache: u64,
     /// Recent entries of the sieve, bytes.
     pub sieve: usize,
+    /// Files of the tables that are kept open.
+    pub files: usize,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { cache: 64 << 20, sieve: 128 << 20 }
+        Memory { cache: 64 << 20, sieve: 128 << 20, files: 512 }
     }
 }
 
@@ -84,11 +88,14 @@ fn check_tables(dir: &Path) -> Result<Vec<Journal>, StoreError> {
     let journals = journal::read(&db).map_err(|source| StoreError::Io { path: db, source })?;
     let last = journals.iter().filter_map(|journal| journal.last_tape).max();
     let synced = Synced::read(dir).tape;
-    // Without a batch of the tape in any journal, all of it must be in the tables.
-    let is_short = last
-        .map_or(synced > 0 && journals.iter().any(|journal| journal.has_rest), |last| {
-            last + 1 < synced
-        });
+    let is_short = match last {
+        Some(last) => last + 1 < synced,
+        // A journal that has just begun holds no whole batch, and all that was synced is in the tables.
+        None if synced > 0 && journals.iter().any(|journal| journal.has_rest) => {
+            batches_in_view(dir, &journals)? < synced
+        }
+        None => false,
+    };
     // The engine syncs a journal before it begins the next one, so only the last can be torn.
     let mut sealed = journals.iter().rev().skip(1);
     let damaged = sealed.find(|journal| journal.has_rest);
@@ -97,6 +104,13 @@ fn check_tables(dir: &Path) -> Result<Vec<Journal>, StoreError> {
         Some(journal) => Err(StoreError::Lost { path: journal.path.clone() }),
         None => Ok(journals),
     }
+}
+
+/// How many batches of the tape the tables hold without the journals' tails. Changes nothing.
+fn batches_in_view(dir: &Path, journals: &[Journal]) -> Result<u64, StoreError> {
+    let failed = |source| StoreError::Io { path: std::env::temp_dir(), source };
+    let view = view::of(dir, journals).map_err(failed)?;
+    Tables::open(&view.path().join("db"), Memory { cache: 0, ..Memory::default() })?.next_tape()
 }
 
 /// The state of a crawl in one directory.
@@ -152,7 +166,7 @@ impl Store {
         view: Option<TempDir>,
     ) -> Result<Store, StoreError> {
         let files = view.as_ref().map_or(dir, TempDir::path);
-        let tables = Tables::open(&files.join("db"), memory.cache)?;
+        let tables = Tables::open(&files.join("db"), memory)?;
         let path = files.join("sieve");
         let io = |source| StoreError::Io { path: path.clone(), source };
         let mut sieve = Sieve::open(&path, memory.sieve).map_err(io)?;
@@ -312,11 +326,26 @@ impl Store {
         self.check_writable()?;
         let tables = match self.tables.take() {
             Some(tables) => tables,
-            None => Tables::open(&self.dir.join("db"), self.memory.cache)?,
+            None => Tables::open(&self.dir.join("db"), self.memory)?,
         };
-        write(&tables)?;
+        write(&tables).map_err(|error| self.explain(error))?;
         self.tables = Some(tables);
         Ok(())
+    }
+
+    /// The cause of a failed write, which the engine does not tell: another write shows it.
+    fn explain(&self, error: StoreError) -> StoreError {
+        if !matches!(error, StoreError::Engine(fjall::Error::Poisoned)) {
+            return error;
+        }
+        let path = self.dir.join("db");
+        match dir::try_write(&self.dir) {
+            Err(source) => StoreError::Io { path, source },
+            Ok(()) if free_bytes(&self.dir).is_ok_and(|free| free < tables::FLUSH_BYTES) => {
+                StoreError::Io { path, source: std::io::ErrorKind::StorageFull.into() }
+            }
+            Ok(()) => error,
+        }
     }
 
     /// The tables, for reading; closed between a failed write and the next.

@@ -49,9 +49,15 @@ impl Synced {
 pub(crate) struct Mark(File);
 
 impl Mark {
+    /// Opens the file, or makes it, with its name synced.
     pub(crate) fn open(dir: &Path) -> io::Result<Mark> {
-        let mut options = OpenOptions::new();
-        Ok(Mark(options.create(true).truncate(false).write(true).open(dir.join(NAME))?))
+        let (path, mut options) = (dir.join(NAME), OpenOptions::new());
+        let is_new = !path.exists();
+        let file = options.create(true).truncate(false).write(true).open(path)?;
+        if is_new {
+            File::open(dir)?.sync_all()?;
+        }
+        Ok(Mark(file))
     }
 
     pub(crate) fn write(&self, synced: Synced) -> io::Result<()> {

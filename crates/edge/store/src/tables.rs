@@ -10,8 +10,8 @@ use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
 use crate::{
-    Batch, CopyRow, Hops, HostRow, PageRow, Parcel, SentLink, Setback, SetbackOf, StoreError,
-    TwinKey,
+    Batch, CopyRow, Hops, HostRow, Memory, PageRow, Parcel, SentLink, Setback, SetbackOf,
+    StoreError, TwinKey,
 };
 
 /// All tables, open.
@@ -33,6 +33,9 @@ const JOURNAL_BYTES: u64 = 64 << 20;
 /// Bytes of a table in memory and in the journal before they are flushed.
 const MEMTABLE_BYTES: u64 = 8 << 20;
 
+/// Free bytes below which a failed flush is for lack of space: every table may flush at once.
+pub(crate) const FLUSH_BYTES: u64 = JOURNAL_BYTES + 10 * MEMTABLE_BYTES;
+
 /// The table of copies.
 const COPIES: &str = "copies";
 
@@ -51,7 +54,7 @@ impl Tables {
         if new.exists() {
             fs::remove_dir_all(&new).map_err(failed)?;
         }
-        Tables::open(&new, 0)?.sync()?;
+        Tables::open(&new, Memory { cache: 0, ..Memory::default() })?.sync()?;
         fs::rename(&new, path).map_err(failed)?;
         let parent = path.parent().unwrap_or(path);
         fs::File::open(parent).and_then(|dir| dir.sync_all()).map_err(failed)
@@ -75,8 +78,9 @@ impl Tables {
         Ok(())
     }
 
-    pub(crate) fn open(path: &Path, cache: u64) -> Result<Tables, StoreError> {
-        let builder = Database::builder(path).cache_size(cache).worker_threads(1);
+    pub(crate) fn open(path: &Path, memory: Memory) -> Result<Tables, StoreError> {
+        let builder = Database::builder(path).cache_size(memory.cache).worker_threads(1);
+        let builder = builder.max_cached_files(Some(memory.files));
         let db = builder.max_journaling_size(JOURNAL_BYTES).open()?;
         let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
         let table = |name| db.keyspace(name, options);
@@ -174,6 +178,14 @@ impl Tables {
         Ok(self.meta.get(name)?.map(|value| value.to_vec()))
     }
 
+    /// All named facts about the crawl.
+    pub(crate) fn all_meta(&self) -> impl Iterator<Item = Row<String, Vec<u8>>> {
+        self.meta.iter().map(|row| {
+            let (name, value) = row.into_inner()?;
+            Ok((String::from_utf8_lossy(&name).into_owned(), value.to_vec()))
+        })
+    }
+
     /// Why the newest request of a host or page brought no copy.
     pub fn setback(&self, of: SetbackOf) -> Result<Option<Setback>, StoreError> {
         let value = self.setbacks.get(of.bytes())?;
@@ -229,6 +241,16 @@ impl Tables {
     pub(crate) fn next_tape(&self) -> Result<u64, StoreError> {
         let Some(last) = self.tape.last_key_value() else { return Ok(0) };
         Ok(long_number(&last.key()?, "tape")? + 1)
+    }
+
+    /// How many batches of the tape can be read from its beginning.
+    pub(crate) fn whole_batches(&self) -> u64 {
+        let rows = self.tape.iter().zip(0u64..).map_while(|(row, at)| {
+            let (key, value) = row.into_inner().ok()?;
+            let is_next = *key == at.to_be_bytes();
+            (is_next && decode::<Vec<Input>>(&value, "tape", at).is_ok()).then_some(())
+        });
+        rows.count() as u64
     }
 
     pub(crate) fn tape(&self, from: u64) -> impl Iterator<Item = Result<Input, StoreError>> {

@@ -5,6 +5,7 @@ mod choose;
 mod hosts;
 mod pages;
 mod report;
+mod slots;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,6 +19,8 @@ use tidewatch_policy::{DemandCurve, Explanation, Policy, Standing, WhatIf, saved
 
 use self::hosts::{Host, Server, nobody};
 use self::pages::Pages;
+pub use self::slots::SlowLane;
+use self::slots::{Slots, Speed};
 use crate::{Answer, HostMemo, Pacer, Politeness, Revisit, Unused};
 
 /// An IP address that serves one or more hosts. The caller numbers addresses from zero.
@@ -27,7 +30,7 @@ pub struct ServerId(pub u32);
 /// Limits on concurrency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Requests and DNS look-ups in flight.
+    /// Requests and DNS look-ups in flight that are not slow ([`SlowLane`]).
     pub requests: usize,
     /// Jobs, including those that wait for their host or address.
     pub jobs: usize,
@@ -118,7 +121,7 @@ pub struct Frontier<'p> {
     /// Hosts whose jobs ended since the policy was last asked.
     reopened: Vec<HostId>,
     jobs: usize,
-    requests: usize,
+    slots: Slots,
     moves: u64,
     /// Set while the policy is told or asked something.
     #[serde(skip)]
@@ -164,7 +167,7 @@ impl<'p> Frontier<'p> {
             openings: BinaryHeap::new(),
             reopened: Vec::new(),
             jobs: 0,
-            requests: 0,
+            slots: Slots::new(SlowLane::NONE),
             moves: 0,
             is_asking: false,
             idled: 0,
@@ -229,7 +232,8 @@ impl<'p> Frontier<'p> {
 
     /// Adds the next host; `memo` is what is already known of it.
     pub fn add_host(&mut self, memo: HostMemo) -> HostId {
-        self.hosts.push(Host { memo, server: None, resolved_until: Time::ZERO, job: None });
+        let speed = Speed::Unknown;
+        self.hosts.push(Host { memo, server: None, resolved_until: Time::ZERO, job: None, speed });
         HostId(self.hosts.len() as u32 - 1)
     }
 
@@ -300,13 +304,13 @@ impl<'p> Frontier<'p> {
         self.openings.clear();
         self.reopened.clear();
         self.openings.extend(self.hosts.iter().map(|host| Reverse(host.memo.opens)));
-        (self.jobs, self.requests) = (0, 0);
+        (self.jobs, self.slots) = (0, Slots::new(self.slots.lane()));
         self.pacer.look_now();
     }
 
     /// Hosts that have a job, and requests under way.
-    pub const fn activity(&self) -> (usize, usize) {
-        (self.jobs, self.requests)
+    pub fn activity(&self) -> (usize, usize) {
+        (self.jobs, self.slots.under_way())
     }
 
     /// Tells the policy something. Pages are discovered in the order of their
@@ -375,6 +379,12 @@ impl<'p> Frontier<'p> {
     /// Replaces the policy by one that does nothing.
     pub(crate) fn silence(&mut self) {
         self.policy = nobody();
+    }
+
+    /// Gives slow requests slots of their own.
+    pub fn set_slow_lane(&mut self, lane: SlowLane) {
+        self.slots.set_lane(lane);
+        self.pacer.look_now();
     }
 
     /// Sets other rules.

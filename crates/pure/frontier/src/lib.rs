@@ -31,6 +31,7 @@
 
 #![cfg_attr(not(test), forbid(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod address;
 pub mod audit;
 mod frontier;
 pub mod hygiene;
@@ -39,7 +40,8 @@ pub mod politeness;
 mod revisit;
 pub mod tape;
 
-pub use frontier::{Command, Defect, Frontier, Limits, Next, RobotsRead, ServerId};
+pub use address::network_of;
+pub use frontier::{Command, Defect, Frontier, Limits, Next, RobotsRead, ServerId, SlowLane};
 pub use pacer::{Pacer, Unused};
 pub use politeness::{Answer, HostMemo, Politeness};
 pub use revisit::Revisit;

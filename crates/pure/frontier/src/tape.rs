@@ -13,6 +13,7 @@ use tidewatch_core::{
 
 use crate::{
     Answer, Command, Frontier, HostMemo, Limits, Next, Politeness, Revisit, RobotsRead, ServerId,
+    SlowLane,
 };
 
 /// One input. Page URLs are not on the tape: the store's table of pages has them, by page number.
@@ -138,6 +139,8 @@ pub enum Input {
         /// What the panic said.
         why: String,
     },
+    /// The operator gave slow requests slots of their own.
+    SlowLane(SlowLane),
 }
 
 /// A query from the search log, owned.
@@ -227,7 +230,8 @@ impl Input {
             | Input::Closed { .. }
             | Input::HostGap { .. }
             | Input::Rules { .. }
-            | Input::Revisit(_) => None,
+            | Input::Revisit(_)
+            | Input::SlowLane(_) => None,
         }
     }
 }
@@ -277,6 +281,7 @@ impl Frontier<'_> {
             Input::HostGap { host, gap } => self.set_gap(host, gap),
             Input::Resumed { at } => self.resume(at),
             Input::Revisit(rule) => self.set_revisit(rule),
+            Input::SlowLane(lane) => self.set_slow_lane(lane),
             Input::FellBack { ref over, .. } => {
                 self.silence();
                 if !matches!(**over, Input::Asked { .. }) {

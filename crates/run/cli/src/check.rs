@@ -41,7 +41,7 @@ fn lines(part: &CheckedPart) -> String {
         let then = match problem.remedy {
             Remedy::Rebuilt => "the next start rebuilds it",
             Remedy::FetchedAgain => "what is lost is fetched again when it is due",
-            Remedy::Restore => "restore the directory from a copy",
+            Remedy::Restore => "run `tidewatch repair`, or restore the directory from a copy",
         };
         format!("  {}; {then}", problem.what)
     }));

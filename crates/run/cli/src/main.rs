@@ -21,6 +21,7 @@ mod output;
 mod parse;
 mod progress;
 mod rank;
+mod repair;
 mod robots;
 mod serve;
 mod status;
@@ -57,6 +58,8 @@ enum Command {
     Status(status::Args),
     /// Check every file of a crawl that is not running, and what the files say of each other.
     Check(check::Args),
+    /// Rebuild a damaged crawl in a new directory, and say what is lost.
+    Repair(repair::Args),
     /// Serve search page, dashboard and API of a crawl that is not running.
     Serve(serve::Args),
     /// Import views and clicks of another search engine.
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Allocate(args) => allocate::run(&args),
         Command::Crawl(args) => crawl::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Repair(args) => repair::run(&args),
         Command::Clicks(command) => clicks::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::Status(args) => status::run(&args),

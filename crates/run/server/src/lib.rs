@@ -25,6 +25,7 @@ mod click;
 mod client;
 mod dashboard;
 mod error;
+mod events;
 mod guard;
 mod layout;
 mod metrics;
@@ -64,6 +65,8 @@ pub struct Options {
     pub search: Option<(Searcher, Arc<Desk>)>,
     /// The directory of reports to show.
     pub reports: Option<PathBuf>,
+    /// Most connections at once, if fewer than usual.
+    pub connections: Option<usize>,
 }
 
 /// A listening server; dropping it ends it.
@@ -89,9 +92,10 @@ impl Server {
             return Err(ServerError::NoToken(listen));
         }
         let (listener, address) = net::bind(listen)?;
+        let most = options.connections.unwrap_or(usize::MAX);
         let shared = Arc::new(Shared::new(options, address, asker));
         let mut tasks = JoinSet::new();
-        tasks.spawn(net::accept(listener, routes::router(&shared)));
+        tasks.spawn(net::accept(listener, routes::router(&shared), most));
         Ok(Server { address, shared, _tasks: tasks })
     }
 

@@ -1,35 +1,26 @@
 //! Figures and control for programs.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Query as Fields, State};
 use axum::http::{StatusCode, header};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_core::Stream;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_partition::explain::{what_if_json, why_json};
-use tokio::sync::watch;
 
 use crate::ask::NoAnswer;
+use crate::metrics as prometheus;
 use crate::search_api::refuse;
 use crate::shared::Shared;
-use crate::{Figures, metrics as prometheus};
 
 /// Most bytes of a request body.
 const MOST_BODY: usize = 1 << 20;
 /// Most seeds at once.
 const MOST_SEEDS: usize = 10_000;
-/// Least time between two events.
-const EVENT_EVERY: Duration = Duration::from_secs(1);
 
 fn no_figures() -> Response {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "the crawl has published no figures yet")
@@ -188,57 +179,5 @@ pub(crate) async fn set_budget(
     match shared.asker().set_budget(budget).await {
         Ok(()) => Json(json!({ "budget_per_s": budget.as_per_second() })).into_response(),
         Err(why) => no_answer(why),
-    }
-}
-
-pub(crate) async fn events(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
-    let (sender, receiver) = tokio::sync::mpsc::channel(2);
-    let changes = shared.board().changes();
-    tokio::spawn(send_events(shared, changes, sender));
-    Sse::new(Receiving(receiver)).keep_alive(KeepAlive::default())
-}
-
-/// Sends an event for every change, but not too many, until the reader goes.
-async fn send_events(
-    shared: Arc<Shared>,
-    mut changes: watch::Receiver<u64>,
-    sender: tokio::sync::mpsc::Sender<Event>,
-) {
-    changes.mark_changed();
-    while changes.changed().await.is_ok() {
-        changes.borrow_and_update();
-        if let Some(figures) = shared.board().figures() {
-            let event = Event::default().event("figures").data(brief(&figures).to_string());
-            if sender.send(event).await.is_err() {
-                return;
-            }
-        }
-        tokio::select! {
-            () = tokio::time::sleep(EVENT_EVERY) => {}
-            () = sender.closed() => return,
-        }
-    }
-}
-
-/// The figures in an event.
-fn brief(figures: &Figures) -> Value {
-    let status = &figures.status;
-    json!({
-        "fetches": status.tally.all_fetches(),
-        "pages": status.pages,
-        "held": status.tally.held,
-        "price": status.price,
-        "freshness": status.freshness.map(|freshness| freshness.share),
-        "is_running": figures.is_running,
-    })
-}
-
-struct Receiving(tokio::sync::mpsc::Receiver<Event>);
-
-impl Stream for Receiving {
-    type Item = Result<Event, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|event| event.map(Ok))
     }
 }

@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 
 use crate::shared::Shared;
-use crate::{assets, click, dashboard, guard, layout, openapi, operate, reports};
+use crate::{assets, click, dashboard, events, guard, layout, openapi, operate, reports};
 use crate::{search_api, search_page};
 
 /// Who may use a route.
@@ -121,7 +121,7 @@ pub const ROUTES: &[Route] = routes! {
     Look "GET" "/metrics" Other("text/plain"), "The figures in Prometheus's text format.", [],
         get(operate::metrics);
     Look "GET" "/api/events" Other("text/event-stream"), "The figures as they change.", [],
-        get(operate::events);
+        get(events::events);
     Look "GET" "/api/why" Json, "Why a page is due, or why not.", [needed("url", "The page.")],
         get(operate::why);
     Look "GET" "/api/what-if" Json, "Predicted figures at another budget.",

@@ -10,6 +10,7 @@ use tidewatch_search::clicks::Desk;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::ask::Asker;
+use crate::events::Readers;
 use crate::{Board, Options};
 
 /// Searches at once: each is a few milliseconds of one core.
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     reports: Option<PathBuf>,
     board: Board,
     asker: Asker,
+    readers: Readers,
 }
 
 /// What a search needs.
@@ -37,11 +39,11 @@ pub(crate) struct Search {
 
 impl Shared {
     pub(crate) fn new(options: Options, address: SocketAddr, asker: Asker) -> Shared {
-        let Options { token, names, is_proxied, search, reports } = options;
+        let Options { token, names, is_proxied, search, reports, connections: _ } = options;
         let turns = Arc::new(Semaphore::new(SEARCHES));
         let search = search.map(|(searcher, desk)| Search { searcher, desk, turns });
-        let board = Board::default();
-        Shared { address, token, names, is_proxied, search, reports, board, asker }
+        let (board, readers) = (Board::default(), Readers::default());
+        Shared { address, token, names, is_proxied, search, reports, board, asker, readers }
     }
 
     /// The address that the server listens on.
@@ -80,6 +82,11 @@ impl Shared {
 
     pub(crate) fn board(&self) -> &Board {
         &self.board
+    }
+
+    /// Who reads events.
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.readers
     }
 
     pub(crate) fn asker(&self) -> &Asker {

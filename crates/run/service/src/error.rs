@@ -29,6 +29,18 @@ pub enum ServiceError {
     /// The runtime cannot start.
     #[error("cannot start the service's threads: {0}")]
     Threads(io::Error),
+    /// The limit of open files is too low.
+    #[error(
+        "this process may have only {limit} files and sockets open, too few for a crawl; raise the \
+         limit, for example with `ulimit -n 1024`"
+    )]
+    FewFiles {
+        /// The limit.
+        limit: usize,
+    },
+    /// A repaired crawl needs a new directory.
+    #[error("{} is not empty; give another directory with --to", .0.display())]
+    NotEmpty(PathBuf),
     /// A new crawl without seeds.
     #[error("{} knows no page yet; name a seed, such as https://example.com/", .0.display())]
     NoSeed(PathBuf),

@@ -38,11 +38,13 @@
 mod check;
 mod clicks;
 mod config;
+mod descriptors;
 mod error;
 mod export;
 mod files;
 mod follow;
 mod handle;
+mod repair;
 mod search;
 
 use std::net::SocketAddr;
@@ -51,7 +53,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidewatch_partition::{
     Clock, CrawlError, Ended, Net, Partition, Partitions, Status, Stop, Watch,
 };
@@ -64,11 +65,13 @@ use tokio::runtime::{self, Runtime};
 pub use self::check::{CheckedPart, Problem, Remedy, check};
 use self::clicks::ClickReader;
 pub use self::config::{Listen, ServiceConfig};
+pub use self::descriptors::Descriptors;
 pub use self::error::ServiceError;
 pub use self::export::{Export, ExportedPage, ExportedVisit};
 pub use self::files::{WhyAnswer, import_clicks, look, read_status, replay, why};
 use self::follow::{Common, Follow, Part, Whole};
 pub use self::handle::Handle;
+pub use self::repair::{repair, repaired_dir};
 use self::search::Search;
 
 /// How long a service that only reads waits for a question.
@@ -102,6 +105,7 @@ pub struct Service {
     dir: PathBuf,
     /// `None` if the service only reads.
     net: Option<Arc<Net>>,
+    descriptors: Option<Descriptors>,
     stop: Stop,
     // Dropped before the index, which ends when all its feeders are gone.
     parts: Vec<Part>,
@@ -116,11 +120,14 @@ impl Service {
     /// Opens a crawl, or starts one where there is none.
     pub fn open(config: &ServiceConfig) -> Result<Service, ServiceError> {
         let (own, runtime) = runtime_of(config)?;
+        let mut config = config.clone();
+        let descriptors = claim(&mut config)?;
+        let config = &config;
         let (dir, count, pace) = (&config.dir, config.partitions, config.pace);
         let mut crawl = Partitions::open(dir, &config.crawl, count, pace, now_micros())?;
         config.seeds.iter().try_for_each(|seed| crawl.seed(seed))?;
         let net = net_of(config, &runtime)?;
-        Self::assemble(config, crawl, Some(net), own, runtime)
+        Self::assemble(config, crawl, Some(net), own, runtime, Some(descriptors))
     }
 
     /// Opens a crawl to search and serve it. Nothing is fetched and its history stays as it is; an
@@ -128,7 +135,7 @@ impl Service {
     pub fn open_to_read(config: &ServiceConfig) -> Result<Service, ServiceError> {
         let (own, runtime) = runtime_of(config)?;
         let crawl = look(&config.dir)?;
-        Self::assemble(config, crawl, None, own, runtime)
+        Self::assemble(config, crawl, None, own, runtime, None)
     }
 
     fn assemble(
@@ -137,13 +144,14 @@ impl Service {
         net: Option<Arc<Net>>,
         own: Option<OwnRuntime>,
         runtime: runtime::Handle,
+        descriptors: Option<Descriptors>,
     ) -> Result<Service, ServiceError> {
         let dirs = Partitions::dirs(&config.dir).map_err(CrawlError::from)?;
         let open = || Search::open(&config.dir, &dirs, &config.crawl);
         let (search, feeders) = config.index.then(open).transpose()?.unzip();
         let searcher = search.as_ref().map(Search::searcher);
         let (asker, questions) = ask::channel(dirs.len());
-        let server = server_of(config, search.as_ref(), &asker, &runtime)?;
+        let server = server_of(config, search.as_ref(), &asker, &runtime, descriptors)?;
         let mut feeders = feeders.unwrap_or_default().into_iter();
         let learns = config.learn_from_clicks && net.is_some();
         let mut parts = Vec::with_capacity(dirs.len());
@@ -162,7 +170,18 @@ impl Service {
         let history =
             crawl.parts().first().map(Partition::history).transpose()?.unwrap_or_default();
         let (dir, whole) = (config.dir.clone(), Whole::new(server, search, history));
-        Ok(Service { crawl, dir, net, stop, parts, whole, handle, runtime, _own_runtime: own })
+        Ok(Service {
+            crawl,
+            dir,
+            net,
+            descriptors,
+            stop,
+            parts,
+            whole,
+            handle,
+            runtime,
+            _own_runtime: own,
+        })
     }
 
     /// Asks and stops the service from other threads.
@@ -173,6 +192,11 @@ impl Service {
     /// Where the server listens, if it does.
     pub fn address(&self) -> Option<SocketAddr> {
         self.whole.server.as_ref().map(|server| server.address)
+    }
+
+    /// What the limit of open files allows; `None` if the service only reads.
+    pub const fn descriptors(&self) -> Option<Descriptors> {
+        self.descriptors
     }
 
     /// The crawl, while the service does not run.
@@ -219,7 +243,6 @@ impl Service {
         if self.crawl.pages() == 0 {
             return Err(ServiceError::NoSeed(self.dir.clone()));
         }
-        allow_many_sockets();
         let common = Common::new(&mut self.whole, observer, self.crawl.parts());
         let follow = |part| Follow { part, common: &common };
         let mut watches: Vec<Follow<'_, '_>> = self.parts.iter_mut().map(follow).collect();
@@ -271,6 +294,7 @@ fn server_of(
     search: Option<&Search>,
     asker: &Asker,
     runtime: &runtime::Handle,
+    descriptors: Option<Descriptors>,
 ) -> Result<Option<Server>, ServiceError> {
     let Some(listen) = &config.listen else { return Ok(None) };
     let options = Options {
@@ -279,6 +303,7 @@ fn server_of(
         is_proxied: listen.is_proxied,
         search: search.map(|search| (search.searcher(), search.desk())),
         reports: Some(config.dir.join("reports")),
+        connections: descriptors.map(|descriptors| descriptors.server),
     };
     let _inside = runtime.enter();
     Ok(Some(Server::open(listen.address, asker.clone(), options)?))
@@ -320,13 +345,12 @@ fn net_of(config: &ServiceConfig, runtime: &runtime::Handle) -> Result<Arc<Net>,
     Ok(Arc::new(net.keep_text(if config.index { MOST_TEXT } else { 0 })))
 }
 
-/// Raises the limit of open files as far as the system lets this process: every host may keep a
-/// connection.
-fn allow_many_sockets() {
-    let limit = getrlimit(Resource::Nofile);
-    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // With fewer the crawl is slower and as good.
-    let _ = setrlimit(Resource::Nofile, most);
+/// Cuts the settings to what the limit of open files allows.
+fn claim(config: &mut ServiceConfig) -> Result<Descriptors, ServiceError> {
+    let there = Partitions::dirs(&config.dir).map_or(1, |dirs| dirs.len());
+    let partitions = there.max(config.partitions.unwrap_or(1) as usize);
+    let (has_server, has_index) = (config.listen.is_some(), config.index);
+    Descriptors::claim(&mut config.crawl, partitions, has_server, has_index)
 }
 
 fn now() -> Duration {

@@ -1,6 +1,7 @@
 //! Reads a response within all limits: its head as sent, its body decoded.
 
 use std::fmt::Write as _;
+use std::pin::pin;
 use std::time::Instant;
 
 use http_body_util::BodyExt;
@@ -12,6 +13,7 @@ use crate::{
     Failure, Hop, Limits, Purpose, Request, Response,
     coding::{Body, codings},
     connection::Connection,
+    crowd::Crowd,
 };
 
 /// Bytes kept of a redirect's body.
@@ -97,10 +99,10 @@ impl Fetcher {
         decoding: &mut Body,
     ) -> Result<(), Failure> {
         let limits = self.limits();
-        let mut pace = Pace::new(limits);
+        let mut pace = Pace::new(limits, &self.crowd);
         loop {
-            let next = tokio::time::timeout(limits.idle, body.frame()).await;
-            let Some(frame) = next.map_err(|_| Failure::IdleTimeout { limit: limits.idle })? else {
+            let next = self.crowd.limit(limits.idle, pin!(body.frame())).await;
+            let Some(frame) = next.ok_or(Failure::IdleTimeout { limit: limits.idle })? else {
                 return decoding.finish();
             };
             let frame = frame.map_err(|error| Failure::of_hyper(&error))?;
@@ -128,18 +130,19 @@ fn synthetic_head(parts: &hyper::http::response::Parts) -> Vec<u8> {
 /// Enforces the minimum transfer rate.
 struct Pace<'a> {
     limits: &'a Limits,
+    crowd: &'a Crowd,
     since: Instant,
     bytes: u64,
 }
 
 impl<'a> Pace<'a> {
-    fn new(limits: &'a Limits) -> Self {
-        Self { limits, since: Instant::now(), bytes: 0 }
+    fn new(limits: &'a Limits, crowd: &'a Crowd) -> Self {
+        Self { limits, crowd, since: Instant::now(), bytes: 0 }
     }
 
     fn note(&mut self, bytes: usize) -> Result<(), Failure> {
         self.bytes += bytes as u64;
-        let window = self.limits.slow_window;
+        let window = self.crowd.patience(self.limits.slow_window);
         if self.since.elapsed() < window {
             return Ok(());
         }
@@ -147,7 +150,7 @@ impl<'a> Pace<'a> {
         if (self.bytes as f64) < min_bytes_per_s as f64 * self.since.elapsed().as_secs_f64() {
             return Err(Failure::TooSlow { min_bytes_per_s, window });
         }
-        *self = Self::new(self.limits);
+        *self = Self::new(self.limits, self.crowd);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Sends a request over an idle connection or a new one.
 
+use std::pin::pin;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -60,10 +61,11 @@ impl Fetcher {
         }
         let sending = connection.send(request, self.limits().head_bytes);
         let limit = self.limits().idle;
-        match tokio::time::timeout(limit, sending).await {
-            Ok(Ok(response)) => Ok((connection, response)),
-            Ok(Err(error)) => Err(Failure::of_hyper(&error)),
-            Err(_) => Err(Failure::IdleTimeout { limit }),
+        let sent = self.crowd.limit(limit, pin!(sending)).await;
+        match sent {
+            Some(Ok(response)) => Ok((connection, response)),
+            Some(Err(error)) => Err(Failure::of_hyper(&error)),
+            None => Err(Failure::IdleTimeout { limit }),
         }
     }
 

@@ -33,7 +33,7 @@ impl Partition {
     }
 
     /// Opens the archive for appending.
-    fn open_shelf(&self, unix_micros: i64) -> Result<Shelf, CrawlError> {
+    pub(super) fn open_shelf(&self, unix_micros: i64) -> Result<Shelf, CrawlError> {
         let synced = self.pages.meta(ARCHIVED)?;
         let dir = self.pages.store().dir().join("archive");
         let most_bytes = self.config.archive_file_mb << 20;
@@ -101,6 +101,7 @@ impl Partition {
         let (politeness, limits) = (self.config.politeness, self.config.limits);
         self.taped.tell(Input::Rules { politeness, limits })?;
         self.taped.tell(Input::Revisit(self.config.revisit))?;
+        self.taped.tell(Input::SlowLane(self.config.slow_lane))?;
         self.taped.tell(Input::Resumed { at: now })?;
         let budget = self.config.budget;
         self.taped.tell(Input::Budget { budget, at: now })?;
@@ -145,7 +146,8 @@ fn seeds_of_pages(pages: &Pages) -> Result<Vec<String>, StoreError> {
 
 /// How much memory the store may use.
 pub(super) fn memory(config: &Config) -> Memory {
-    Memory { cache: config.cache_mb << 20, sieve: (config.sieve_mb as usize) << 20 }
+    let (cache, sieve) = (config.cache_mb << 20, (config.sieve_mb as usize) << 20);
+    Memory { cache, sieve, files: config.table_files }
 }
 
 fn policy(config: &Config) -> Result<Box<dyn Policy>, CrawlError> {

@@ -36,11 +36,11 @@ impl Settled {
 }
 
 /// A page before its report is taken in.
-struct Before {
-    page: PageId,
-    row: PageRow,
-    copy: Option<CopyRow>,
-    kind: FetchKind,
+pub(super) struct Before {
+    pub(super) page: PageId,
+    pub(super) row: PageRow,
+    pub(super) copy: Option<CopyRow>,
+    pub(super) kind: FetchKind,
 }
 
 impl Partition {
@@ -247,7 +247,7 @@ impl Partition {
         Ok(Settled::Nothing)
     }
 
-    fn take_copy(
+    pub(super) fn take_copy(
         &mut self,
         before: Before,
         mut content: Content,
@@ -265,9 +265,12 @@ impl Partition {
         self.tally.revisits += u64::from(changed.is_some());
         self.tally.changes += u64::from(changed == Some(true));
         // A body that is in the archive is not archived twice.
-        let kept = old
-            .as_ref()
-            .filter(|old| old.digest == content.digest && self.shelf.has(old.place))
+        let same = old.as_ref().filter(|old| old.digest == content.digest);
+        let url = same.map(|_| self.pages.address(page)).transpose()?;
+        let kept = same
+            .zip(url)
+            .filter(|(old, url)| self.shelf.holds(page, old.place, url.as_str()))
+            .map(|(old, _)| old)
             .map(|old| (old.place, old.capture.clone()));
         let (place, capture) =
             kept.unwrap_or_else(|| (place.unwrap_or_default(), Some(content.capture)));
@@ -297,7 +300,7 @@ impl Partition {
         Ok(())
     }
 
-    fn confirm_copy(
+    pub(super) fn confirm_copy(
         &mut self,
         page: PageId,
         mut row: CopyRow,

@@ -7,6 +7,7 @@ mod disk;
 mod hygiene;
 mod isolation;
 mod living;
+mod memory;
 mod partitions;
 mod politeness;
 mod requisites;

@@ -21,7 +21,7 @@ struct Crawl {
 
 impl Crawl {
     fn new(dir: &Path) -> Crawl {
-        let memory = Memory { cache: 1 << 20, sieve: 1 << 20 };
+        let memory = Memory { cache: 1 << 20, sieve: 1 << 20, ..Memory::default() };
         let mut store = Store::open(dir, memory).unwrap();
         let archive = Archive::open(&dir.join("archive"), 1 << 20, EPOCH, None).unwrap().0;
         let mut batch = Batch::default();

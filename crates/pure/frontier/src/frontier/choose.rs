@@ -7,6 +7,7 @@ use tidewatch_policy::explanation::Obstacle;
 use tidewatch_policy::{Choice, Gate};
 
 use super::hosts::{BUSY_LOOK, Gates, Job};
+use super::slots::Speed;
 use super::{Command, Defect, Frontier, Next};
 
 /// What a policy may see, as a borrow of single fields: the policy itself is asked meanwhile.
@@ -19,6 +20,8 @@ macro_rules! gates {
             pages: &$frontier.pages,
             revisit: &$frontier.revisit,
             reopened: $reopened,
+            slots: &$frontier.slots,
+            requests: $frontier.limits.requests,
             now: $now,
         }
     };
@@ -27,10 +30,11 @@ macro_rules! gates {
 impl Frontier<'_> {
     /// What to do at `now`.
     pub fn next(&mut self, now: Time) -> Next {
-        if self.requests >= self.limits.requests {
-            return Next::Wait(Time::NEVER);
-        }
+        self.slots.age(now);
         loop {
+            if !self.slots.has_room(Speed::Quick, self.limits.requests) {
+                return Next::Wait(self.slots.frees_at());
+            }
             if let Some(command) = self.next_waiting(now) {
                 return Next::Do(command);
             }
@@ -107,7 +111,11 @@ impl Frontier<'_> {
         let Choice::Fetch(page) = choice else {
             self.idled += 1;
             let opens = self.openings.peek().map_or(Time::NEVER, |Reverse(at)| *at);
-            self.pacer.idle(now, opens);
+            // A slot that becomes free opens hosts too.
+            let has_room = |speed| self.slots.has_room(speed, self.limits.requests);
+            let is_open = has_room(Speed::Unknown) && has_room(Speed::Slow);
+            let frees = if is_open { Time::NEVER } else { self.slots.frees_at() };
+            self.pacer.idle(now, opens.min(frees));
             return Err(self.pacer.next());
         };
         let Some(host) = self.pages.host(page) else {
@@ -128,7 +136,7 @@ impl Frontier<'_> {
         if state.job.is_some() {
             return Err(now + BUSY_LOOK);
         }
-        state.job = Some(Job { page, holds_server: false });
+        state.job = Some(Job { page, holds_server: false, slot: None });
         self.jobs += 1;
         Ok(self.step(host, now))
     }
@@ -146,10 +154,14 @@ impl Frontier<'_> {
     fn step(&mut self, host: HostId, now: Time) -> Option<Command> {
         let state = &mut self.hosts[host.index()];
         let job = state.job.as_mut()?;
+        if !self.slots.has_room(state.speed, self.limits.requests) {
+            self.waiting.push(Reverse((now + BUSY_LOOK, host)));
+            return None;
+        }
         let server = match state.server {
             Some(server) if state.resolved_until > now => server,
             _ => {
-                self.requests += 1;
+                job.slot = Some(self.slots.begin(state.speed, now));
                 return Some(Command::Resolve(host));
             }
         };
@@ -161,7 +173,7 @@ impl Frontier<'_> {
         }
         server.is_busy = true;
         job.holds_server = true;
-        self.requests += 1;
+        job.slot = Some(self.slots.begin(state.speed, now));
         let is_ready = state.memo.robots_until > now;
         Some(if is_ready { Command::Fetch(host, job.page) } else { Command::ReadRobots(host) })
     }

@@ -6,6 +6,7 @@ use tidewatch_policy::{Choice, Gate, Policy};
 
 use super::ServerId;
 use super::pages::Pages;
+use super::slots::{Slot, Slots, Speed};
 use crate::{HostMemo, Politeness, Revisit};
 
 /// How soon to look at a busy server again. Nobody knows when its request ends, and polling more
@@ -21,6 +22,7 @@ pub(super) struct Host {
     pub(super) server: Option<ServerId>,
     pub(super) resolved_until: Time,
     pub(super) job: Option<Job>,
+    pub(super) speed: Speed,
 }
 
 /// A page to be fetched, with the look-up and robots.txt that come before it.
@@ -29,6 +31,8 @@ pub(super) struct Job {
     pub(super) page: PageId,
     /// Whether a request of this job occupies the host's server.
     pub(super) holds_server: bool,
+    /// The request or look-up under way.
+    pub(super) slot: Option<Slot>,
 }
 
 /// The state of an address: one request at a time, whatever its host.
@@ -47,6 +51,8 @@ pub(super) struct Gates<'f> {
     pub(super) revisit: &'f Revisit,
     /// Hosts whose jobs ended since the policy was last asked.
     pub(super) reopened: &'f [HostId],
+    pub(super) slots: &'f Slots,
+    pub(super) requests: usize,
     pub(super) now: Time,
 }
 
@@ -57,6 +63,9 @@ impl Gate for Gates<'_> {
             // Not before its gap, even if its request ends at once.
             let gap = host.memo.least_gap(self.rules).max(SOONEST_LOOK);
             return host.memo.opens.max(self.now + gap);
+        }
+        if !self.slots.has_room(host.speed, self.requests) {
+            return host.memo.opens.max(self.now + BUSY_LOOK);
         }
         let server = host.server.map(|server| self.servers[server.0 as usize]);
         host.memo.opens.max(server.map_or(Time::ZERO, |server| server.opens_at(self.now)))

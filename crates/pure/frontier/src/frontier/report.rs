@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use tidewatch_core::{HostId, Span, Time};
 
 use super::hosts::{BUSY_LOOK, Server};
+use super::slots::Speed;
 use super::{Frontier, RobotsRead, ServerId};
 use crate::Answer;
 
@@ -14,7 +15,7 @@ impl Frontier<'_> {
         if self.servers.len() <= server.0 as usize {
             self.servers.resize(server.0 as usize + 1, Server::default());
         }
-        self.requests -= 1;
+        self.end_request(host, now);
         let state = &mut self.hosts[host.index()];
         state.server = Some(server);
         // At least until this job's next step, however short the record's time to live is.
@@ -45,7 +46,7 @@ impl Frontier<'_> {
         if let Some((answer, took)) = answer {
             self.leave(host, answer, took, now);
         } else {
-            self.requests -= 1;
+            self.end_request(host, now);
             self.release(host);
         }
         self.pacer.refund(now);
@@ -67,12 +68,22 @@ impl Frontier<'_> {
 
     /// Ends a request: host and address are closed for their gaps.
     fn leave(&mut self, host: HostId, answer: Answer, took: Span, now: Time) {
-        self.requests -= 1;
+        self.end_request(host, now);
+        let is_slow = answer == Answer::Nothing || took >= self.slots.lane().after;
+        self.hosts[host.index()].speed = if is_slow { Speed::Slow } else { Speed::Quick };
         self.hosts[host.index()].memo.answered(&self.rules, answer, took, now);
         let own_gap = self.hosts[host.index()].memo.own_gap;
         let gap = self.rules.address_gap.min(own_gap.unwrap_or(Span::FOREVER));
         if let Some(server) = self.release(host) {
             server.opens = now + gap;
+        }
+    }
+
+    /// Frees the slot of the host's request.
+    fn end_request(&mut self, host: HostId, now: Time) {
+        let job = self.hosts[host.index()].job.as_mut();
+        if let Some(slot) = job.and_then(|job| job.slot.take()) {
+            self.slots.end(slot, now);
         }
     }
 

@@ -120,6 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     service.stop_on_signals();
     view.ready(&service.status(), service.address(), began.elapsed());
     view.scope(&service.crawl().scope().map(Scope::describe).unwrap_or_default());
+    view.descriptors(service.descriptors());
     view.own_hosts(&config.crawl.own_hosts().collect::<Vec<_>>());
     let ended = service.run_observed(&mut view)?;
     view.finish(service.finish(None));

@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use tidewatch_core::PageId;
 use tidewatch_partition::{Partition, Status, Watch};
 use tidewatch_search::IndexHealth;
-use tidewatch_service::Observer;
+use tidewatch_service::{Descriptors, Observer};
 
 use super::log::Log;
 use crate::output;
@@ -60,6 +60,14 @@ impl View {
     /// Logs which URLs are taken in.
     pub(super) fn scope(&self, scope: &str) {
         self.log.say("scope", &format!("scope: {scope}"), &[("scope", scope.into())]);
+    }
+
+    /// Logs what the limit of open files allows.
+    pub(super) fn descriptors(&self, descriptors: Option<Descriptors>) {
+        if let Some(descriptors) = descriptors {
+            let figures = [("limit", descriptors.limit.into()), ("cut", descriptors.is_cut.into())];
+            self.log.say("open-files", &format!("open files: {descriptors}"), &figures);
+        }
     }
 
     /// Logs on which hosts robots.txt is not obeyed.

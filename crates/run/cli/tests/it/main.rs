@@ -6,6 +6,7 @@ mod bad_tables;
 mod bad_traces;
 mod browser;
 mod crawls;
+mod descriptors;
 mod diff;
 mod disk;
 mod golden;

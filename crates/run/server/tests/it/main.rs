@@ -3,6 +3,7 @@
 
 mod access;
 mod browser;
+mod crowd;
 mod hostile;
 mod modes;
 mod searching;
@@ -70,6 +71,7 @@ impl Stage {
             is_proxied: false,
             search: Some((index.searcher(), Arc::clone(&desk))),
             reports: Some(dir.path().join("reports")),
+            connections: None,
         };
         let (server, questions) = {
             let _inside = runtime.enter();

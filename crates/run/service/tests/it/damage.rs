@@ -13,7 +13,7 @@ const FLIPS: usize = 5;
 /// Most of the damages hit the archive, the journal, the sieve, the index or the snapshot.
 const LEAST_NAMED: usize = 50;
 
-fn crawled(dir: &Path) {
+pub(crate) fn crawled(dir: &Path) {
     let runtime = Runtime::new().unwrap();
     let web = web(&runtime);
     let mut config = config(dir, &web);
@@ -31,15 +31,15 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The file's bytes after every kind of damage, with the damage's name; `None` deletes it.
-fn damages(whole: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
+fn damages(whole: &[u8], flips: usize) -> Vec<(String, Option<Vec<u8>>)> {
     let mut damages = vec![
         ("deleted".to_owned(), None),
         ("emptied".to_owned(), Some(Vec::new())),
         ("halved".to_owned(), Some(whole[..whole.len() / 2].to_vec())),
         ("cut".to_owned(), Some(whole[..whole.len().saturating_sub(100)].to_vec())),
     ];
-    for flip in 0..FLIPS.min(whole.len()) {
-        let at = (2 * flip + 1) * whole.len() / (2 * FLIPS);
+    for flip in 0..flips.min(whole.len()) {
+        let at = (2 * flip + 1) * whole.len() / (2 * flips);
         let mut bytes = whole.to_vec();
         bytes[at] ^= 1 << (flip % 8);
         damages.push((format!("bit {} of byte {at} flipped", flip % 8), Some(bytes)));
@@ -72,7 +72,7 @@ fn every_damage_that_loses_something_is_named_and_nothing_is_changed() {
     for path in all {
         let name = path.strip_prefix(dir.path()).unwrap().display().to_string();
         let whole = fs::read(&path).unwrap();
-        for (damage, bytes) in damages(&whole) {
+        for (damage, bytes) in damages(&whole, FLIPS) {
             match &bytes {
                 None => fs::remove_file(&path).unwrap(),
                 Some(bytes) => fs::write(&path, bytes).unwrap(),

@@ -3,6 +3,7 @@
 
 mod damage;
 mod figures;
+mod repair;
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{Read as _, Write as _};
