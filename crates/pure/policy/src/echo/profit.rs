@@ -148,7 +148,7 @@ impl Profits {
     pub fn add_page(&mut self, source: usize, page: PageId, is_first: bool) {
         let group = &mut self.sources[source];
         group.add(page);
-        if is_first {
+        if is_first && self.pooling != Pooling::Alone {
             self.hosts[group.host as usize].add(page);
         }
     }
@@ -182,6 +182,31 @@ impl Profits {
     pub fn refit(&mut self, ledger: &mut Ledger, now: Time) {
         let fade = self.fade(now);
         self.scale = ledger.scale();
+        let Assumed { curve: assumed, pages: least, lump } = self.assumed;
+        // On their own, sources ask for no host: half of the work.
+        if self.pooling != Pooling::Alone {
+            self.refit_hosts(ledger, fade, now);
+        }
+        let lump = ledger.lumpiness(lump);
+        let pages = |strength: f64, about: &ProfitCurve| match self.pooling {
+            Pooling::Alone => least,
+            Pooling::Host | Pooling::All => least.min(FILLING) + strength * lump / about.profit,
+        };
+        for source in &mut self.sources {
+            if source.is_due(now) || fade < 1.0 {
+                let Some(bins) = source.gather(ledger, fade) else { continue };
+                let about = match self.pooling {
+                    Pooling::Alone => assumed,
+                    Pooling::Host | Pooling::All => self.hosts[source.host as usize].curve,
+                };
+                source.fit(&bins, &about, pages(self.strengths[1], &about), now);
+            }
+        }
+        ledger.forget(LEAVE);
+    }
+
+    /// Fits the average of all hosts, how alike they are, and every host about the average.
+    fn refit_hosts(&mut self, ledger: &Ledger, fade: f32, now: Time) {
         let mut all = EMPTY;
         let of_hosts: Vec<Option<Bins>> = self
             .hosts
@@ -195,31 +220,16 @@ impl Profits {
         let Assumed { curve: assumed, pages: least, lump } = self.assumed;
         self.average = all.fit(&assumed, least, Some(self.average.decay));
         self.learn_strengths(ledger, now);
-        let lump = ledger.lumpiness(lump);
-        let pages = |strength: f64, about: &ProfitCurve| match self.pooling {
-            Pooling::Alone => least,
-            Pooling::Host | Pooling::All => least.min(FILLING) + strength * lump / about.profit,
-        };
+        let strength = self.strengths[0] * ledger.lumpiness(lump) / self.average.profit;
         let (typical, more) = match self.pooling {
             Pooling::Alone | Pooling::Host => (assumed, 1.0),
-            Pooling::All => (self.average, pages(self.strengths[0], &self.average)),
+            Pooling::All => (self.average, least.min(FILLING) + strength),
         };
         for (host, bins) in self.hosts.iter_mut().zip(&of_hosts) {
             if let Some(bins) = bins {
                 host.fit(bins, &typical, more, now);
             }
         }
-        for source in &mut self.sources {
-            if source.is_due(now) || fade < 1.0 {
-                let Some(bins) = source.gather(ledger, fade) else { continue };
-                let about = match self.pooling {
-                    Pooling::Alone => assumed,
-                    Pooling::Host | Pooling::All => self.hosts[source.host as usize].curve,
-                };
-                source.fit(&bins, &about, pages(self.strengths[1], &about), now);
-            }
-        }
-        ledger.forget(LEAVE);
     }
 
     /// The factor for pages that are over; less than one once a day.

@@ -14,6 +14,8 @@ use crate::Gate;
 const LATELY: f32 = 0.1;
 /// A host busy for this share of the time is *crowded* and may need its own price.
 const CROWDED: f32 = 0.7;
+/// A host that is closed for longer rests, for whatever reason, and shows no cycle.
+const LONGEST_CYCLE: f32 = 86_400.0;
 /// A cycle counts for at most this many of the usual length.
 const MOST_CYCLES: f32 = 4.0;
 /// After this many cycles without a fetch a host is no longer crowded.
@@ -64,6 +66,9 @@ impl Hosts {
         for id in self.ended.drain(..) {
             let host = &mut self.hosts[id.index()];
             let seen = gate.opens_at(id).since(host.taken).seconds() as f32;
+            if seen > LONGEST_CYCLE {
+                continue;
+            }
             let is_first = host.cycle <= 0.0;
             // One rest of an hour does not make a host slow.
             let seen = if is_first { seen } else { seen.min(MOST_CYCLES * host.cycle) };
@@ -109,6 +114,23 @@ mod tests {
         fn opens_at(&self, host: HostId) -> Time {
             if host.0 == 0 { self.1 + self.0 } else { Time::ZERO }
         }
+    }
+
+    /// A host that was closed until further notice, and is open again, is not slow. (It had a cycle of
+    /// centuries and therefore a price at which it was never fetched again.)
+    #[test]
+    fn a_rest_is_no_cycle() {
+        let mut hosts = Hosts::default();
+        hosts.add(HostId(0));
+        let mut now = Time::ZERO;
+        for rest in [Span::FOREVER, Span::ZERO, Span::ZERO] {
+            hosts.took(HostId(0), now);
+            hosts.ended(HostId(0));
+            hosts.look(&After(rest, now));
+            now = now + Span::MINUTE;
+            assert!(!hosts.is_crowded(HostId(0), now));
+        }
+        assert!(hosts.hosts[0].cycle <= 0.0, "{:?}", hosts.hosts[0]);
     }
 
     #[test]

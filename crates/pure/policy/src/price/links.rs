@@ -8,8 +8,9 @@
 //! where g_j is the weight that a page came with if no link led to it, and 0 for others. (If every page
 //! began with some, each page found would bring weight to the site it was found on, and a crawl would
 //! stay there; see [`PageRankOrder`](crate::frontier::PageRankOrder).) The URLs that one host names, as in
-//! its sitemap, bring it g = 1, 1/2, 1/3 …. That is what they hand on once they are fetched; while they
-//! wait, links say nothing about them, so they count as the mean of pages found by links.
+//! its sitemap, bring it g = 1, 1/2, 1/3 …. That is their weight while they wait as well, so seeds come
+//! before what they lead to. Links say nothing about the thousandth URL of a sitemap, so it counts as the
+//! mean of pages found by links.
 //!
 //! A fetched page hands on w_i, the posterior mean of its clicks under a prior with mean ρ_i ([`super::clicks`]).
 //! Without a log w = ρ, and ρ is PageRank of the links known. With a log of many clicks w_i is i's
@@ -123,9 +124,9 @@ impl Links {
 
     /// ln of a waiting page's weight by links, relative to the mean of waiting pages.
     pub(super) fn level(&self, page: PageId) -> f64 {
-        let flow = f64::from(self.flow[page.index()]);
-        let weight = if self.is_named(page) { flow + self.waiting } else { flow.max(LEAST) };
-        (weight / self.waiting).ln()
+        let (trust, flow) = (self.trust[page.index()], self.flow[page.index()]);
+        let own = if self.is_named(page) { trust.max(self.waiting as f32) } else { 0.0 };
+        ((f64::from(own) + f64::from(flow)).max(LEAST) / self.waiting).ln()
     }
 
     /// Sets the mean weights from samples of copies and of waiting pages.
@@ -293,6 +294,24 @@ mod tests {
         let bound = ALPHA / (1.0 - ALPHA) * MOVED * ours.iter().sum::<f64>();
         assert!(apart <= bound, "{apart} {bound}");
         assert!(stats::spearman(&ours, &exact) > 0.95);
+    }
+
+    /// Two seeds, a sitemap of a thousand URLs, and ten pages to which the first seed links.
+    #[test]
+    fn seeds_come_before_what_they_lead_to() {
+        let mut links = Links::default();
+        for host in 0..2 {
+            links.add_named(HostId(host), 1.0, false);
+        }
+        (0..1000).for_each(|_| links.add_named(HostId(2), 1.0, false));
+        (0..10).for_each(|_| links.add());
+        let found: Vec<PageId> = (1002..1012).map(PageId).collect();
+        links.show(PageId(0), found.iter().copied());
+        settle(&mut links);
+        links.compare_with([PageId(0)].into_iter(), found.iter().copied());
+        let [seed, early, late, linked] = [1, 2, 1001, 1002].map(|page| links.level(PageId(page)));
+        assert!(seed > linked && early > linked, "{seed} {early} {linked}");
+        assert!(late.abs() < 1e-9 && linked.abs() < 1e-6, "{late} {linked}");
     }
 
     #[test]

@@ -38,17 +38,32 @@ pub(super) fn worked_off(worths: &[f64], price: f64, time: Span) -> f64 {
     (worths.len() - worths.partition_point(|worth| *worth < price)) as f64 / time.seconds()
 }
 
-/// Sources and pages never fetched: the demand that moves fast.
+/// What a budget could be spent on.
 pub(super) struct Wanted {
     /// Values of sources.
-    pub(super) sources: Vec<Value>,
+    sources: Vec<Value>,
+    /// Values of copies, each of which stands for so many.
+    copies: (Vec<Value>, f64),
     /// Worths of pages never fetched, ascending.
-    pub(super) stock: Vec<f64>,
+    stock: Vec<f64>,
 }
 
 impl Wanted {
+    /// Sources and pages never fetched, `stock` ascending: the demand that moves fast.
+    pub(super) fn new(sources: Vec<Value>, stock: Vec<f64>) -> Self {
+        Wanted { sources, copies: (Vec::new(), 0.0), stock }
+    }
+
+    /// The same and copies, each of which stands for so many.
+    pub(super) fn and_copies(self, copies: (Vec<Value>, f64)) -> Self {
+        Wanted { copies, ..self }
+    }
+
     fn at(&self, price: f64) -> f64 {
-        demand(&self.sources, price) + worked_off(&self.stock, price, STOCK)
+        let (copies, scale) = &self.copies;
+        demand(&self.sources, price)
+            + scale * demand(copies, price)
+            + worked_off(&self.stock, price, STOCK)
     }
 }
 
@@ -191,11 +206,7 @@ impl Market {
     ) -> Option<f64> {
         for _ in 0..SAMPLES {
             let nearby = self.copies.as_ref().map(|(_, nearby)| nearby);
-            let all = |price: f64| {
-                demand(&wanted.sources, price)
-                    + nearby.map_or(0.0, |nearby| nearby.at(price))
-                    + worked_off(&wanted.stock, price, STOCK)
-            };
+            let all = |price: f64| wanted.at(price) + nearby.map_or(0.0, |nearby| nearby.at(price));
             let price = clear_to(SOLVED, all, self.budget * (1.0 - self.probes), self.solved);
             match nearby.filter(|nearby| !nearby.covers(price.max(LEAST))) {
                 Some(nearby) => self.sample(now, nearby.nearest(price.max(LEAST)), copies),
@@ -214,11 +225,7 @@ impl Market {
         copies: &impl Fn() -> (Vec<Value>, f64),
     ) -> f64 {
         let (copies, scale) = copies();
-        let all = |price: f64| {
-            demand(&wanted.sources, price)
-                + scale * demand(&copies, price)
-                + worked_off(&wanted.stock, price, STOCK)
-        };
+        let all = |price: f64| wanted.at(price) + scale * demand(&copies, price);
         let price = clear_to(SOLVED, all, self.budget * (1.0 - self.probes), FIRST_PRICE);
         self.copies = Some((now, Nearby::of(&copies, scale, price.max(LEAST))));
         price

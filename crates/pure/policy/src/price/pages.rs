@@ -6,7 +6,8 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{Asked, Content, Discovery, Interest, PageId, PageKey, Time};
+use tidewatch_core::{Asked, Content, Discovery, Interest, PageId, PageKey, Span, Time};
+use tidewatch_science::rhythm::by_the_clock;
 
 use super::copies::Copies;
 use super::copy::Copy;
@@ -18,9 +19,18 @@ use super::value::Value;
 /// Copies whose values stand for all when the market is solved: the price then differs from that of all
 /// copies by less than a per cent.
 const SAMPLE: usize = 1 << 11;
+/// The same on a host with its own price, which decides what is fetched there first and nothing else.
+const HOST_SAMPLE: usize = 1 << 8;
 
 /// Pages that stand for all when mean weights by links are found.
 const LINKED: usize = 1 << 14;
+
+/// A source that was visited once is visited again within this time, and not before the first part of it
+/// is over.
+const FIRST_LOOK: Span = Span::WEEK;
+const FIRST_LOOK_FROM: f64 = 1.0 / 7.0;
+/// Multiples of the golden ratio spread evenly within one, however many there are.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// Links that a solution of the market touches, as a multiple of all: enough for every page to settle.
 const ROUNDS: usize = 4;
@@ -250,6 +260,20 @@ impl Pages {
         self.copies.due(page, from, self.backed_off(page, wait))
     }
 
+    /// When a source that was visited once, at `from`, has its *first look*: what it shows is not known
+    /// before its second visit, and where other sources disappoint its expected worth may never reach the
+    /// price. `None` for other pages. Sources that became known together take turns.
+    pub(super) fn first_look(&self, page: PageId, from: Time) -> Option<Time> {
+        let copy = self.copy(page);
+        let (_, visits) = copy.history();
+        if copy.source().is_none() || visits > 0 {
+            return None;
+        }
+        let turn = (f64::from(page.0) * GOLDEN).fract();
+        let share = FIRST_LOOK_FROM + (1.0 - FIRST_LOOK_FROM) * turn;
+        by_the_clock(from, self.backed_off(page, share * FIRST_LOOK.seconds()))
+    }
+
     /// A lower bound of [`Pages::due`] that is cheap to find if it is days away.
     pub(super) fn due_at_least(
         &self,
@@ -285,11 +309,25 @@ impl Pages {
             copy.source().is_none() && !copy.is_gone()
         };
         let all: Vec<PageId> = self.held.iter().filter(is_copy).copied().collect();
-        let step = all.len().div_ceil(SAMPLE).max(1);
-        // Another part of them each time.
-        let some = all.iter().skip(now.seconds() as usize % step).step_by(step);
+        self.sample_values(&all, SAMPLE, now)
+    }
+
+    /// Values of the sources among the pages held on a host, and those of a sample of the copies with how
+    /// many copies each stands for.
+    pub(super) fn values_of(&self, held: &[PageId], now: Time) -> (Vec<Value>, (Vec<Value>, f64)) {
+        let is_source = |page: &PageId| self.copy(*page).source().is_some();
+        let (sources, copies): (Vec<PageId>, Vec<PageId>) = held.iter().partition(|p| is_source(p));
+        let sources = sources.into_iter().map(|page| self.value(page, now)).collect();
+        (sources, self.sample_values(&copies, HOST_SAMPLE, now))
+    }
+
+    /// Values of at most `most` of the pages, another part of them each time, and how many pages each
+    /// stands for.
+    fn sample_values(&self, pages: &[PageId], most: usize, now: Time) -> (Vec<Value>, f64) {
+        let step = pages.len().div_ceil(most).max(1);
+        let some = pages.iter().skip(now.seconds() as usize % step).step_by(step);
         let values: Vec<Value> = some.map(|&page| self.value(page, now)).collect();
-        let scale = all.len() as f64 / values.len().max(1) as f64;
+        let scale = pages.len() as f64 / values.len().max(1) as f64;
         (values, scale)
     }
 

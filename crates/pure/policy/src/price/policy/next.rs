@@ -62,7 +62,9 @@ impl Price {
             let copy = self.pages.copy(page);
             let (host, last) = (copy.host(), copy.last().unwrap_or(now));
             let wait = self.pages.value(page, now).wait(self.market.host_price(host));
-            if let Some(due) = self.pages.due(page, last, wait).filter(|due| *due <= now) {
+            let due = self.pages.due(page, last, wait).into_iter();
+            let due = due.chain(self.pages.first_look(page, last)).min();
+            if let Some(due) = due.filter(|due| *due <= now) {
                 let allowed = (LATE * wait).max(LATE_ALLOWANCES / self.market.budget());
                 return Some((page, now.since(due).seconds() > allowed));
             }

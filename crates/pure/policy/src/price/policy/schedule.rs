@@ -66,6 +66,7 @@ impl Price {
         let due = due.or_else(|| by_the_clock(from, later).filter(|_| is_worth_some()));
         // By the rhythm of its host a look may come up before its time; not at once again.
         let due = if is_exact { due } else { due.map(|due| due.max(self.now + LOOK_SOON)) };
+        let due = due.into_iter().chain(self.pages.first_look(page, from)).min();
         self.queues.wait_until(page, host, due);
     }
 

@@ -15,9 +15,10 @@ impl Price {
         self.market.begin(now, self.settings.solve_every, self.pages.held().len());
         let risen = self.pages.learn(now);
         let stock = self.stock(|_| true, |page| self.pages.first_worth(page, now));
-        let wanted = Wanted { sources: self.pages.source_values(now), stock };
+        let worths = stock.iter().map(|(worth, _)| *worth).collect();
+        let wanted = Wanted::new(self.pages.source_values(now), worths);
         self.market.solve(now, &wanted, || self.pages.copy_values(now));
-        self.price_hosts(now);
+        self.price_hosts(now, &stock);
         if !self.sweep_if_due() {
             self.market.rescheduled();
             for at in 0..self.pages.sources().len() {
@@ -28,43 +29,47 @@ impl Price {
         }
     }
 
-    /// Worths of the pages that wait for a first fetch, ascending: of those that `of` selects.
+    /// Worths and hosts of the pages that wait for a first fetch, worths ascending: of those that `of`
+    /// selects.
     pub(super) fn stock(
         &self,
         of: impl Fn(PageId) -> bool + Sync,
         worth: impl Fn(PageId) -> Option<f64> + Sync + Send,
-    ) -> Vec<f64> {
+    ) -> Vec<(f64, HostId)> {
         let pages = self.pages.all().into_par_iter().map(PageId);
         let waiting = pages.filter(|page| self.queues.is_unfetched(*page) && of(*page));
-        let mut worths: Vec<f64> = waiting.filter_map(worth).collect();
-        worths.par_sort_unstable_by(f64::total_cmp);
-        worths
+        let offers = waiting.filter_map(|page| Some((worth(page)?, self.pages.copy(page).host())));
+        let mut offers: Vec<(f64, HostId)> = offers.collect();
+        offers.par_sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        offers
     }
 
-    /// Finds the prices of hosts that allow less than is worth a fetch there.
-    fn price_hosts(&mut self, now: Time) {
+    /// Finds the prices of hosts that allow less than is worth a fetch there. `stock` is all that waits
+    /// for a first fetch.
+    fn price_hosts(&mut self, now: Time, stock: &[(f64, HostId)]) {
         let crowded = self.market.crowded_hosts(now);
         if crowded.is_empty() {
             return;
         }
-        let nothing = || Wanted { sources: Vec::new(), stock: Vec::new() };
-        let mut items: FxHashMap<HostId, Wanted> =
+        let nothing = || (Vec::new(), Vec::new());
+        let mut items: FxHashMap<HostId, (Vec<PageId>, Vec<f64>)> =
             crowded.iter().map(|(host, _)| (*host, nothing())).collect();
-        for page in self.pages.all().map(PageId) {
+        for (worth, host) in stock {
+            if let Some((_, worths)) = items.get_mut(host) {
+                worths.push(*worth);
+            }
+        }
+        for &page in self.pages.held() {
             let copy = self.pages.copy(page);
-            let Some(wanted) = items.get_mut(&copy.host()).filter(|_| !copy.is_gone()) else {
-                continue;
-            };
-            if copy.last().is_some() {
-                wanted.sources.push(self.pages.value(page, now));
-            } else if self.queues.is_unfetched(page) {
-                wanted.stock.extend(self.pages.first_worth(page, now));
+            if let Some((held, _)) = items.get_mut(&copy.host()).filter(|_| !copy.is_gone()) {
+                held.push(page);
             }
         }
         for (host, allowed) in crowded {
-            let Some(wanted) = items.get_mut(&host) else { continue };
-            wanted.stock.sort_unstable_by(f64::total_cmp);
-            self.market.price_host(host, allowed, wanted);
+            let Some((held, worths)) = items.remove(&host) else { continue };
+            let (sources, copies) = self.pages.values_of(&held, now);
+            let wanted = Wanted::new(sources, worths).and_copies(copies);
+            self.market.price_host(host, allowed, &wanted);
         }
     }
 

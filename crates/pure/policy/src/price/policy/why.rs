@@ -1,6 +1,6 @@
 //! Answers: why a page is due or not, what another budget would bring, and the budget at each price.
 
-use tidewatch_core::{FetchKind, PageId, Span, Time};
+use tidewatch_core::{FetchKind, HostId, PageId, Span, Time};
 
 use super::Price;
 use crate::DemandCurve;
@@ -35,7 +35,10 @@ impl Price {
         };
         let host_price = self.market.host_price(copy.host());
         let worth = value.worth(self.pages.waited(page, since, now), host_price);
-        let reached = || self.pages.due(page, since, value.wait(host_price));
+        let reached = || {
+            let due = self.pages.due(page, since, value.wait(host_price)).into_iter();
+            due.chain(self.pages.first_look(page, since)).min()
+        };
         let (due, early) = self.due_of(page, now, reached);
         let (changes, visits) = copy.history();
         let merit = Merit::Clicks { worth, price: self.price(), host_price };
@@ -109,7 +112,7 @@ impl Price {
     pub(super) fn demand_curve(&self) -> DemandCurve {
         let sources = self.pages.source_values(self.now);
         let (copies, scale) = self.pages.copy_values(self.now);
-        let stock = self.stock(|_| true, |page| self.pages.offered_worth(page, self.now));
+        let stock = worths(self.stock(|_| true, |page| self.pages.offered_worth(page, self.now)));
         let probes = self.settings.probes();
         DemandCurve::new(|price| {
             let wanted = demand(&sources, price)
@@ -144,7 +147,7 @@ impl Price {
     fn offers(&self) -> Offers {
         let stock = |is_news: bool| {
             let of = |page| self.pages.is_news(page) == is_news;
-            self.stock(of, |page| self.pages.first_worth(page, self.now))
+            worths(self.stock(of, |page| self.pages.first_worth(page, self.now)))
         };
         Offers {
             sources: self.pages.source_values(self.now),
@@ -161,6 +164,11 @@ fn levers(kind: FetchKind) -> &'static [Lever] {
         FetchKind::Source => &[Lever::NewLinks, Lever::Clicks, Lever::Budget],
         FetchKind::New | FetchKind::Frontier => &[Lever::Clicks, Lever::Budget],
     }
+}
+
+/// Worths alone, in the same order.
+fn worths(stock: Vec<(f64, HostId)>) -> Vec<f64> {
+    stock.into_iter().map(|(worth, _)| worth).collect()
 }
 
 /// All that a budget could be spent on.

@@ -269,7 +269,7 @@ fn causes(by_page: &Set, by_host: &Set) -> String {
         "Profit as a share of the bound. Two causes separate our shares from the published ones. \
          Calibration: told everything of every source, echo-newpages at N = {} reaches {:.2} where \
          popularity lies with pages and {:.2} where it lies with hosts; the paper's learns and reaches \
-         {published:.2}. Cold start: a first look at every source lifts, on the web of pages, {}; on \
+         {published:.2}. Cold start: a first look at every source takes, on the web of pages, {}; on \
          the web of hosts, {}. The mean distance of all shares from the published ones is {:.3} \
          literally and {:.3} with first look on the web of pages, {:.3} and {:.3} on the web of hosts.",
         BUDGETS[0],

@@ -40,6 +40,9 @@ pub(super) const ML: usize = 8;
 pub(super) const PRICE: usize = 10;
 pub(super) const PRICE_TRAINED: usize = 11;
 
+/// Scores that the learners have as features: all but the random one.
+const FEATURES: usize = SINGLE.end - 1;
+
 /// Candidate values of ω, the share of real links.
 pub(super) const OMEGAS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 const RESAMPLES: u32 = 20;
@@ -104,7 +107,8 @@ pub(super) fn score(
         walks[OMEGAS.len() - 1].values.clone(),
         walks[best].values.clone(),
     ];
-    let (tree, on_line) = learned(setting, kind, &scores[1..]);
+    let features = scores.first_chunk::<{ 1 + FEATURES }>().and_then(|all| all.last_chunk());
+    let (tree, on_line) = learned(setting, kind, features.expect("eight scores"));
     let linked = in_lots(n as u32, seed, |node| setting.is_pointed_at(node, &impact));
     let informed = in_lots(n as u32, seed, |node| setting.impact(kind)[node as usize] > 0.0);
     let [price, trained] = [false, true].map(|is_trained| {
@@ -132,11 +136,13 @@ fn in_lots(nodes: u32, seed: u64, is_first: impl Fn(u32) -> bool) -> Vec<f64> {
 }
 
 /// Both learners, with all scores but the random one as features.
-fn learned(setting: &Setting, kind: Kind, scores: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
+fn learned(setting: &Setting, kind: Kind, scores: &[Vec<f64>; FEATURES]) -> (Vec<f64>, Vec<f64>) {
     // Scores span orders of magnitude, which a linear model cannot handle.
-    let row = |node: usize| -> Vec<f64> { scores.iter().map(|s| (s[node] + 1e-12).ln()).collect() };
+    let row = |node: usize| -> [f64; FEATURES] {
+        std::array::from_fn(|i| (scores[i][node] + 1e-12).ln())
+    };
     let mut examples = Examples::new(scores.len());
-    let mut on_line = OnLine::new(scores.len());
+    let mut on_line = OnLine::<FEATURES>::default();
     for &node in &setting.training {
         let (features, target) = (row(node as usize), setting.impact(kind)[node as usize]);
         examples.push(&features, target);
