@@ -334,14 +334,14 @@ impl<'p> Frontier<'p> {
     /// closed for longer. A host's usual gap is always waited for. Scans all pages.
     pub fn is_done(&self, patience: Span, now: Time) -> bool {
         let is_far = |opens: Time, gap: Span| opens > now + patience.max(gap);
-        self.jobs == 0
-            && self.pacer.is_idle()
-            && self.pages.all().all(|page| {
-                let memo = &self.hosts[self.host_of(page).index()].memo;
-                let (rests, opens) = (self.pages.opens_at(page, &self.revisit), memo.opens);
-                // The policy had its chance to choose what is open now.
-                rests.max(opens) <= now || is_far(rests, Span::ZERO) || is_far(opens, memo.gap)
-            })
+        let Some(asked) = self.pacer.idled().filter(|_| self.jobs == 0) else { return false };
+        self.pages.all().all(|page| {
+            let memo = &self.hosts[self.host_of(page).index()].memo;
+            let (rests, opens) = (self.pages.opens_at(page, &self.revisit), memo.opens);
+            // The policy had its chance to choose what was open when it was asked. What has opened since,
+            // it had not.
+            rests.max(opens) <= asked || is_far(rests, Span::ZERO) || is_far(opens, memo.gap)
+        })
     }
 
     /// How many pages rest at `now`, and when the first of them may be fetched again. Scans all pages.

@@ -39,13 +39,16 @@ pub struct Pacer {
     /// An idle policy is not asked before this time.
     look: Time,
     idle_look: Span,
+    /// When the policy was last asked and had no page.
+    idled: Time,
 }
 
 impl Pacer {
     /// Starts at `now`: with an allowance if unused ones are kept, otherwise one gap before it.
     pub fn new(budget: Rate, unused: Unused, now: Time) -> Self {
         let (look, idle_look) = (Time::ZERO, FIRST_IDLE_LOOK);
-        let mut pacer = Pacer { budget, unused, next: now, since: now, turn: 0, look, idle_look };
+        let (next, since, turn, idled) = (now, now, 0, Time::ZERO);
+        let mut pacer = Pacer { budget, unused, next, since, turn, look, idle_look, idled };
         if unused == Unused::Lapse {
             pacer.lapse(now);
         }
@@ -84,6 +87,7 @@ impl Pacer {
 
     /// The policy had no page at `now`; the next host opens at `opens`.
     pub fn idle(&mut self, now: Time, opens: Time) {
+        self.idled = now;
         match self.unused {
             Unused::Keep => {
                 self.look = opens.min(now + self.idle_look);
@@ -115,9 +119,9 @@ impl Pacer {
         self.turn = self.turn.saturating_sub(1);
     }
 
-    /// Whether the policy had no page when it was last asked, and has learned nothing since.
-    pub fn is_idle(&self) -> bool {
-        self.look > Time::ZERO
+    /// When the policy was last asked, if it had no page then and has learned nothing since.
+    pub fn idled(&self) -> Option<Time> {
+        (self.look > Time::ZERO).then_some(self.idled)
     }
 
     /// An idle policy may be asked at once: the crawler has started again.

@@ -436,6 +436,47 @@ fn fetch_kind_follows_from_the_frontiers_inputs() {
     tell(Outcome::Gone, [First, New, First, First]);
 }
 
+/// A crawl is not done because its policy had nothing to choose while every host was closed for its gap.
+#[test]
+fn a_crawl_is_not_done_while_a_page_waits_for_its_hosts_gap() {
+    let mut frontier = frontier("price", 100.0);
+    frontier.set_revisit(Revisit::ONCE);
+    let host = frontier.add_host(HostMemo::default());
+    (0..2).for_each(|page| frontier.learn(&Event::Discovered(named(page))));
+    let fetch = |frontier: &mut Frontier<'_>, mut now: Time| loop {
+        let took = Span::from_micros(1_000);
+        match frontier.next(now) {
+            Next::Wait(until) if until < Time::NEVER => now = now.max(until),
+            Next::Wait(_) => panic!("it waits for ever"),
+            Next::Do(Command::Resolve(host)) => {
+                frontier.resolved(host, ServerId(0), Time::NEVER, now);
+            }
+            Next::Do(Command::ReadRobots(host)) => {
+                let (answer, good_until) = (Answer::Usual, Time::NEVER);
+                let read = RobotsRead { answer, took, crawl_delay: Span::ZERO, good_until };
+                frontier.robots_read(host, &read, now);
+            }
+            Next::Do(Command::Fetch(host, page)) => {
+                frontier.fetched(host, Answer::Usual, took, now);
+                let (kind, outcome) = (FetchKind::Frontier, Outcome::Fetched(Content::default()));
+                let seen = Observation { page, at: now, kind, previous: None, outcome };
+                frontier.learn(&Event::Fetched(seen));
+                return now;
+            }
+        }
+    };
+    let now = fetch(&mut frontier, NOW);
+    assert!(matches!(frontier.next(now), Next::Wait(_)), "the host is closed for its gap");
+    let opens = frontier.memo(host).opens;
+    for at in [now, opens - Span::from_micros(1), opens, opens + Span::HOUR] {
+        assert!(!frontier.is_done(Span::MINUTE, at), "one page is still to come, at {at}");
+    }
+    let now = fetch(&mut frontier, opens);
+    let later = now + Span::HOUR;
+    assert!(matches!(frontier.next(later), Next::Wait(_)));
+    assert!(frontier.is_done(Span::MINUTE, later), "everything was fetched");
+}
+
 /// Chooses the pages of a list, whatever the gates say.
 struct Stubborn(Vec<u32>);
 
