@@ -64,6 +64,9 @@ pub fn told(why: &Explanation, now: Time) -> String {
         lines.push(format!("{failed} failed or led to another page, so it is retried less often."));
     }
     lines.push(verdict(why, now));
+    if why.is_outdated && why.due != Due::UnderWay {
+        lines.push("The price is found anew before the next fetch, which may change this.".into());
+    }
     lines.join("\n") + "\n"
 }
 
@@ -330,7 +333,7 @@ pub fn why_json(why: &Explanation, url: &str, now: Time) -> Json {
         "worth": worth, "price": price.map(|price| price.0),
         "host_price": price.map(|price| price.1), "score": score, "interval_s": interval,
         "rule": why.rule, "due_in_s": due_in(why, now), "under_way": why.due == Due::UnderWay,
-        "spare": why.early == Early::Spare, "obstacle": why.obstacle.map(obstacle_name),
+        "spare": why.early == Early::Spare, "outdated": why.is_outdated, "obstacle": why.obstacle.map(obstacle_name),
         "obstacle_for_s": why.obstacle.and_then(Obstacle::until)
             .filter(|until| *until < Time::NEVER).map(|until| until.since(now).seconds()),
         "changes": why.history.map(|history| history.changes),

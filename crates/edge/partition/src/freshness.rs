@@ -4,28 +4,29 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Probes decide once their 95% interval is at most this wide to either side. Before, a few probes say
-/// less than all revisits do.
-const SURE: f64 = 0.1;
+/// Quantile of the standard normal law for an interval of 95%.
+const Z_95: f64 = 1.959_963_984_540_054;
 
 /// The share of copies that equal their page, each copy counting the same.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Freshness {
     /// The share.
     pub share: f64,
-    /// Half-width of its 95% interval, where it is known.
-    pub half_width: Option<f64>,
-    /// How it was measured.
+    /// Half-width of its 95% interval.
+    #[serde(default)]
+    pub margin: f64,
+    /// How it was found.
     pub by: FreshnessMeasure,
 }
 
-/// A way to measure freshness.
+/// A way to find freshness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FreshnessMeasure {
-    /// Random probes, which have no bias.
-    Probes,
-    /// All revisits. Pages that are revisited often count more.
+    /// The policy's beliefs about change rates, corrected by random probes.
+    #[serde(alias = "probes")]
+    Beliefs,
+    /// Revisits, for policies without beliefs. Pages never revisited are left out.
     Revisits,
 }
 
@@ -33,35 +34,57 @@ impl FreshnessMeasure {
     /// In words.
     pub const fn text(self) -> &'static str {
         match self {
-            FreshnessMeasure::Probes => "by random probes",
-            FreshnessMeasure::Revisits => "by revisits",
+            FreshnessMeasure::Beliefs => "by change rates and random probes",
+            FreshnessMeasure::Revisits => "of the pages revisited",
         }
     }
 }
 
 impl Freshness {
-    /// By probes if they are enough, else by revisits, else by the probes there are.
-    pub(crate) fn of(probed: Option<(f64, f64)>, revisits: Option<f64>) -> Option<Freshness> {
-        let probed = probed.map(|(share, half_width)| Freshness {
-            share,
-            half_width: Some(half_width),
-            by: FreshnessMeasure::Probes,
-        });
-        let by = FreshnessMeasure::Revisits;
-        let revisited = revisits.map(|share| Freshness { share, half_width: None, by });
-        let is_sure = |probed: &Freshness| probed.half_width.is_some_and(|half| half <= SURE);
-        probed.filter(is_sure).or(revisited).or(probed)
+    /// By what a policy believes: the share and the half-width of its interval.
+    pub(crate) fn believed((share, margin): (f64, f64)) -> Freshness {
+        Freshness { share, margin, by: FreshnessMeasure::Beliefs }
     }
 }
 
-/// `78.6% ± 5.0% by random probes`
+/// `78.6% ± 5.0% by change rates and random probes`
 impl fmt::Display for Freshness {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{:.1}%", 100.0 * self.share)?;
-        if let Some(half) = self.half_width {
-            write!(to, " ± {:.1}%", 100.0 * half)?;
-        }
-        write!(to, " {}", self.by.text())
+        let (share, margin) = (100.0 * self.share, 100.0 * self.margin);
+        write!(to, "{share:.1}% ± {margin:.1}% {}", self.by.text())
+    }
+}
+
+/// Freshness by revisits: seconds between visits, by what the later one saw.
+///
+/// > F = (1 − s) / (−ln s), s = share of the time between two visits at whose end nothing had changed
+///
+/// which is the freshness of a page visited at equal intervals, with Poisson changes and chance s of none
+/// between two visits (`[CGM03]` §3). A page visited twice as often has twice the visits, each half as long,
+/// so every page weighs the same by time, and not by how often a policy goes there.
+pub(crate) fn by_revisits(watched_s: u64, changed_s: u64, squares: u64) -> Option<Freshness> {
+    if watched_s == 0 {
+        return None;
+    }
+    let (watched, changed) = (watched_s as f64, changed_s.min(watched_s) as f64);
+    let same = 1.0 - changed / watched;
+    // Visits of equal length that would tell as much.
+    let visits = watched * watched / (squares as f64).max(1.0);
+    let z2 = Z_95 * Z_95;
+    // Wilson's half-width, which is sound for shares near one and for few visits.
+    let spread = same * (1.0 - same) / visits + z2 / (4.0 * visits * visits);
+    let half = Z_95 * spread.sqrt() / (1.0 + z2 / visits);
+    let share = of_unchanged(same);
+    let margin = (of_unchanged(same + half) - share).max(share - of_unchanged(same - half));
+    Some(Freshness { share, margin, by: FreshnessMeasure::Revisits })
+}
+
+/// (1 − s) / (−ln s), from 0 at 0 to 1 at 1.
+fn of_unchanged(same: f64) -> f64 {
+    match same {
+        s if s <= 0.0 => 0.0,
+        s if s >= 1.0 => 1.0,
+        s => (1.0 - s) / -s.ln(),
     }
 }
 
@@ -70,13 +93,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn probes_decide_once_they_are_sure() {
-        let text = |probed, revisits| {
-            Freshness::of(probed, revisits).map_or_else(|| "none".to_owned(), |f| f.to_string())
-        };
-        assert_eq!(text(None, None), "none");
-        assert_eq!(text(Some((1.0, 0.4)), None), "100.0% ± 40.0% by random probes");
-        assert_eq!(text(Some((1.0, 0.4)), Some(0.571)), "57.1% by revisits");
-        assert_eq!(text(Some((0.786, 0.05)), Some(0.57)), "78.6% ± 5.0% by random probes");
+    fn it_reads_with_its_margin() {
+        let text = Freshness::believed((0.786, 0.05)).to_string();
+        assert_eq!(text, "78.6% ± 5.0% by change rates and random probes");
+    }
+
+    #[test]
+    fn freshness_by_revisits_lies_between_what_visits_saw_and_one() {
+        let share = |watched, changed| by_revisits(watched, changed, watched).unwrap().share;
+        assert_eq!(by_revisits(0, 0, 0), None);
+        assert!(share(10, 0) >= 1.0 && share(10, 10) <= 0.0);
+        // s = e⁻¹: λI = 1, F = 1 − e⁻¹.
+        let f = share(1_000_000, 632_121);
+        assert!((f - 0.632_121).abs() < 1e-5, "{f}");
+        let few = by_revisits(100, 10, 1_000).unwrap();
+        let many = by_revisits(10_000, 1_000, 100_000).unwrap();
+        assert!(few.margin > 0.1 && many.margin < 0.03, "{few:?} {many:?}");
+    }
+
+    /// One page of ten changes all the time and gets 99 visits of 100, as from a policy that goes where
+    /// things change. By visits 1% would be fresh; by time nine pages of ten are.
+    #[test]
+    fn pages_that_are_visited_often_do_not_count_more() {
+        let (busy, quiet) = (891 * 10, 9 * 9_000);
+        let squares = 891 * 100 + 9 * 9_000 * 9_000;
+        let fresh = by_revisits(busy + quiet, busy, squares).unwrap();
+        assert!((fresh.share - 0.9).abs() < 0.06, "{fresh:?}");
     }
 }

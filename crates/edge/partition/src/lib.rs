@@ -36,6 +36,7 @@ pub use net::{Net, NoNetwork};
 pub use outlook::Outlook;
 pub use partition::{
     CrawlError, Heard, HostView, Next, Partition, Portrait, Rebuilt, Settled, SourceView, Status,
+    check_budget,
 };
 pub use partitions::Partitions;
 pub use quiet::Quiet;

@@ -20,8 +20,8 @@ impl Outlook {
     ///
     /// > price' = price · p(then) / p(now),  1 − F' = (1 − F) · (1 − f(then)) / (1 − f(now))
     ///
-    /// with p and f as predicted. A figure that is not known yet is as predicted. f is weighted by clicks and F is not, which the ratio mends as far as
-    /// staleness changes alike for all copies.
+    /// with p and f as predicted. A figure that is not known yet is as predicted. f is weighted by clicks and
+    /// F is not, which the ratio mends as far as staleness changes alike for all copies.
     pub fn new(now: WhatIf, then: WhatIf, status: &Status) -> Outlook {
         let fresh = status.freshness.map(|freshness| freshness.share);
         let staler = now
@@ -57,7 +57,7 @@ mod tests {
             weight: 1.0,
         };
         let by = FreshnessMeasure::Revisits;
-        let freshness = Some(Freshness { share: 0.6, half_width: None, by });
+        let freshness = Some(Freshness { share: 0.6, margin: 0.1, by });
         let status = Status { price: Some(0.1), freshness, ..Status::default() };
         let same = Outlook::new(at(0.03, 0.98), at(0.03, 0.98), &status);
         assert_eq!((same.now.price, same.now.freshness), (0.1, Some(0.6)));

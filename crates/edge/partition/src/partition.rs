@@ -42,7 +42,7 @@ use std::net::IpAddr;
 
 use tidewatch_archive::ArchiveError;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{HostId, PageId, Reason, Span, Time};
+use tidewatch_core::{HostId, PageId, Rate, Reason, Span, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input};
 use tidewatch_frontier::{Command, Next as Asked};
 use tidewatch_store::{CopyRow, Hops, PageRow, Store, StoreError, is_full};
@@ -129,6 +129,18 @@ pub enum CrawlError {
         /// How many were asked for.
         asked: u32,
     },
+    /// The budget is more than the clock can pace.
+    #[error("a budget of {0:.0} fetches a second is too large; give at most 1000000/s")]
+    LargeBudget(f64),
+}
+
+/// Most fetches a second: one a microsecond, the unit of a crawl's time.
+const MOST_BUDGET: f64 = 1e6;
+
+/// Checks that a budget, per second of the operator's clock, can be paced.
+pub fn check_budget(budget: Rate) -> Result<(), CrawlError> {
+    let per_second = budget.as_per_second();
+    if per_second > MOST_BUDGET { Err(CrawlError::LargeBudget(per_second)) } else { Ok(()) }
 }
 
 impl CrawlError {

@@ -28,8 +28,10 @@ use crate::exchange::{InProcess, owner};
 use crate::gate::AddressGate;
 use crate::ledger::Ledger;
 use crate::partition::Member;
+use crate::quiet::Quiet;
 use crate::{
-    Clock, Config, CrawlError, Ended, Net, Outlook, Partition, Scope, Status, Stop, Watch, run,
+    Clock, Config, CrawlError, Ended, Net, Outlook, Partition, Scope, Status, Stop, Watch,
+    check_budget, run,
 };
 
 /// The file that says how many partitions there are.
@@ -54,6 +56,7 @@ impl Partitions {
         pace: Option<f64>,
         unix_micros: i64,
     ) -> Result<Partitions, CrawlError> {
+        check_budget(config.budget)?;
         let was = recorded(dir)?;
         let count = count.or(was).unwrap_or(1).max(1);
         if let Some(was) = was.filter(|was| *was != count) {
@@ -98,9 +101,12 @@ impl Partitions {
             let exchange = Arc::new(InProcess::default());
             let gap = Duration::from_secs_f64(address_gap.seconds() / pace);
             let gate = Arc::new(AddressGate::new(gap));
+            let stuck = Arc::new(Quiet::default());
+            stuck.expect(parts.len());
             for (number, part) in (0..).zip(&mut parts) {
                 let (exchange, ledger) = (Arc::clone(&exchange), Arc::clone(&ledger));
-                part.join(Member::new(number, count, exchange, ledger, Arc::clone(&gate)))?;
+                let (gate, stuck) = (Arc::clone(&gate), Arc::clone(&stuck));
+                part.join(Member::new(number, count, exchange, ledger, gate, stuck))?;
                 part.keep_total(total);
             }
         }
@@ -229,11 +235,14 @@ impl Partitions {
                 }
                 std::thread::sleep(LOOK_EVERY);
             }
+            let mut cannot_start = false;
             for thread in threads {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                let own = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                cannot_start |= own == Ended::CannotStart;
             }
             // A partition may have noticed first.
-            Ok(ended.or_else(|| stop.why(began, 0)).unwrap_or(Ended::Time))
+            let first = cannot_start.then_some(Ended::CannotStart);
+            Ok(first.or(ended).or_else(|| stop.why(began, 0)).unwrap_or(Ended::Time))
         })
     }
 }

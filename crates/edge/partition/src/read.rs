@@ -4,7 +4,7 @@ use tidewatch_archive::{Digest, Record, digest};
 use tidewatch_core::calendar;
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;
-use tidewatch_parse::document::{Kind, Parsed, Wanted, parse_response};
+use tidewatch_parse::document::{Kind, Parsed, Wanted, parse_response, whole_part};
 use tidewatch_parse::extract::Extract;
 use tidewatch_parse::fragments::Shingling;
 use tidewatch_parse::reading::Scope;
@@ -42,10 +42,12 @@ pub(crate) fn read(
         ..Content::default()
     };
     let Ok(base) = Base::of(url) else { return content };
+    let is_whole = !(response.is_cut || response.is_damaged);
+    let body = if is_whole { &response.body } else { whole_part(&response.body) };
     let shingling = Some(Shingling::default());
     let wanted = Wanted { agent, shingling, text_bytes, scope: Scope::Content };
     let headers = |name: &str| response.all(name).collect();
-    let mut parsed = parse_response(&base, headers, &response.body, &wanted);
+    let mut parsed = parse_response(&base, headers, body, &wanted);
     cut(parsed.title().trim(), MOST_TITLE).clone_into(&mut content.capture.title);
     content.extract = (text_bytes > 0).then(|| Extract::take(&mut parsed));
     fill(parsed, &base, &mut content);
@@ -82,6 +84,8 @@ pub(crate) fn read_record(url: &CanonicalUrl, record: &Record, agent: &str) -> C
     let Ok(base) = Base::of(url) else { return content };
     let shingling = Some(Shingling::default());
     let wanted = Wanted { agent, shingling, text_bytes: 0, scope: Scope::Content };
+    let is_whole = record.field("WARC-Truncated").is_none();
+    let body = if is_whole { body } else { whole_part(body) };
     let parsed = parse_response(&base, |name: &str| record.http_headers(name), body, &wanted);
     cut(parsed.title().trim(), MOST_TITLE).clone_into(&mut content.capture.title);
     fill(parsed, &base, &mut content);
@@ -130,4 +134,27 @@ fn fill(parsed: Parsed, base: &Base, content: &mut Content) {
     content.links.extend(page.refresh.map(|refresh| (refresh.url, String::new())));
     let feeds = page.alternates.into_iter().filter(|alternate| alternate.is_feed);
     content.feeds = feeds.map(|feed| feed.url).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last line of a list that was cut at the limit, or broke off, is not taken for a URL.
+    #[test]
+    fn half_a_url_is_no_link() {
+        let url = CanonicalUrl::parse("http://a.example/sitemap.txt").unwrap();
+        let links = |is_cut: bool, is_damaged: bool| {
+            let body = b"http://a.example/1\nhttp://a.example/10".to_vec();
+            let (head, headers, wire_bytes, is_h2, status) = <(Vec<u8>, _, _, _, _)>::default();
+            let mut response =
+                Response { status, head, is_h2, headers, body, wire_bytes, is_cut, is_damaged };
+            response.headers.insert("content-type", "text/plain".parse().unwrap());
+            let read = read(&url, &response, Digest::default(), "tidewatch", 0);
+            read.links.into_iter().map(|(url, _)| url.into_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(links(false, false), ["http://a.example/1", "http://a.example/10"]);
+        assert_eq!(links(true, false), ["http://a.example/1"]);
+        assert_eq!(links(false, true), ["http://a.example/1"]);
+    }
 }

@@ -161,8 +161,7 @@ pub fn run(
         if let Some(ended) = stop.why(began, partition.tally().all_fetches() - before) {
             break ended;
         }
-        // Among several, another partition may have pages.
-        if hand.under_way == 0 && partition.member().is_none() && partition.cannot_start() {
+        if partition.cannot_start(hand.under_way == 0) {
             break Ended::CannotStart;
         }
         let turn = Instant::now();

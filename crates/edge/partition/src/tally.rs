@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{DropReason, FetchKind, Reason};
+use tidewatch_core::{DropReason, FetchKind, Reason, Span};
 use tidewatch_store::StoreError;
 
+use crate::Freshness;
+use crate::freshness::by_revisits;
 use crate::pages::Pages;
 
 /// Name under which the store keeps the counts.
@@ -35,6 +37,12 @@ pub struct Tally {
     pub changes: u64,
     /// Visits that could have seen a change.
     pub revisits: u64,
+    /// Seconds between those visits and the ones before.
+    pub watched_s: u64,
+    /// Of these, the seconds before visits that saw a change.
+    pub changed_s: u64,
+    /// Sum of the squares of those times.
+    pub watched_squares: u64,
     /// Bytes written to the archive.
     pub archive_bytes: u64,
 }
@@ -45,21 +53,20 @@ impl Tally {
         *self.dropped.entry(reason).or_default() += 1;
     }
 
-    /// Estimated share of time that a copy is up to date; `None` before any was checked.
-    ///
-    /// > F = (1 − s) / (−ln s), s = share of revisits that saw no change
-    ///
-    /// which is the freshness of a page visited at equal intervals, with Poisson changes and chance
-    /// s of none between two visits (`[CGM03]` §3). For pages of unlike rates it is an estimate;
-    /// pages never revisited are left out.
-    pub fn freshness_estimate(&self) -> Option<f64> {
-        let same = self.revisits.checked_sub(self.changes)? as f64 / self.revisits as f64;
-        match same {
-            _ if self.revisits == 0 => None,
-            s if s <= 0.0 => Some(0.0),
-            s if s >= 1.0 => Some(1.0),
-            s => Some((1.0 - s) / -s.ln()),
-        }
+    /// Counts a visit to a page with a copy, so long after the one before.
+    pub(crate) fn count_revisit(&mut self, changed: bool, since: Span) {
+        let seconds = since.as_micros() / 1_000_000;
+        self.revisits += 1;
+        self.changes += u64::from(changed);
+        self.watched_s = self.watched_s.saturating_add(seconds);
+        self.changed_s = self.changed_s.saturating_add(if changed { seconds } else { 0 });
+        let square = seconds.saturating_mul(seconds);
+        self.watched_squares = self.watched_squares.saturating_add(square);
+    }
+
+    /// Share of copies that are up to date, of those revisited; `None` before any was.
+    pub(crate) fn freshness(&self) -> Option<Freshness> {
+        by_revisits(self.watched_s, self.changed_s, self.watched_squares)
     }
 
     /// Counts a request that brought no copy.
@@ -113,6 +120,9 @@ impl Tally {
         self.copies += other.copies;
         self.changes += other.changes;
         self.revisits += other.revisits;
+        self.watched_s = self.watched_s.saturating_add(other.watched_s);
+        self.changed_s = self.changed_s.saturating_add(other.changed_s);
+        self.watched_squares = self.watched_squares.saturating_add(other.watched_squares);
         self.archive_bytes += other.archive_bytes;
     }
 }
@@ -120,24 +130,5 @@ impl Tally {
 fn add<K: Clone + Ord>(counts: &mut BTreeMap<K, u64>, others: &BTreeMap<K, u64>) {
     for (key, count) in others {
         *counts.entry(key.clone()).or_default() += count;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn freshness(revisits: u64, changes: u64) -> Option<f64> {
-        Tally { changes, revisits, ..Tally::default() }.freshness_estimate()
-    }
-
-    #[test]
-    fn freshness_lies_between_its_bounds() {
-        assert_eq!(freshness(0, 0), None);
-        assert_eq!(freshness(10, 0), Some(1.0));
-        assert_eq!(freshness(10, 10), Some(0.0));
-        // s = e⁻¹: λI = 1, F = 1 − e⁻¹.
-        let f = freshness(1_000_000, 632_121).expect("there were visits");
-        assert!((f - 0.632_121).abs() < 1e-5, "{f}");
     }
 }

@@ -63,6 +63,11 @@ impl Statements {
         }
     }
 
+    /// Whether any of them says that it is outdated.
+    pub fn are_outdated(&self) -> bool {
+        self.said.iter().any(|said| said.is_outdated)
+    }
+
     /// Compares with what [`Frontier::next`] has done at the same time.
     pub fn check(&self, frontier: &Frontier<'_>) -> Result<(), Lie> {
         let at = self.at;

@@ -141,6 +141,20 @@ pub enum Input {
     },
     /// The operator gave slow requests slots of their own.
     SlowLane(SlowLane),
+    /// What kept a page from being fetched is gone: it counts as never tried.
+    PageReopened {
+        /// The page.
+        page: PageId,
+        /// When.
+        at: Time,
+    },
+    /// What kept a host from being asked is gone: it counts as well.
+    HostReopened {
+        /// The host.
+        host: HostId,
+        /// When.
+        at: Time,
+    },
 }
 
 /// A query from the search log, owned.
@@ -221,7 +235,9 @@ impl Input {
             | Input::Left { at, .. }
             | Input::GivenUp { at, .. }
             | Input::Asked { at, .. }
-            | Input::Resumed { at } => Some(at),
+            | Input::Resumed { at }
+            | Input::PageReopened { at, .. }
+            | Input::HostReopened { at, .. } => Some(at),
             Input::Fetched(ref fetched) => Some(fetched.at),
             Input::FellBack { ref over, .. } => over.at(),
             Input::Host
@@ -282,6 +298,8 @@ impl Frontier<'_> {
             Input::Resumed { at } => self.resume(at),
             Input::Revisit(rule) => self.set_revisit(rule),
             Input::SlowLane(lane) => self.set_slow_lane(lane),
+            Input::PageReopened { page, at } => self.reopen_page(page, at),
+            Input::HostReopened { host, at } => self.reopen_host(host, at),
             Input::FellBack { ref over, .. } => {
                 self.silence();
                 if !matches!(**over, Input::Asked { .. }) {

@@ -27,6 +27,8 @@ pub struct Explanation {
     pub due: Due,
     /// Whether it may be fetched before that.
     pub early: Early,
+    /// Whether the policy plans anew before its next choice, so that this is the plan of before.
+    pub is_outdated: bool,
     /// What is in the way now. The frontier fills it in.
     pub obstacle: Option<Obstacle>,
     /// What would bring that forward.
@@ -51,6 +53,7 @@ impl Explanation {
             merit,
             due,
             early: Early::No,
+            is_outdated: false,
             obstacle: None,
             sooner: &[],
             belief: Belief::Unstated,
@@ -67,19 +70,25 @@ impl Explanation {
 
     /// Whether it says that the page is due at `now` and nothing is in the way.
     pub fn is_due(&self, now: Time) -> bool {
-        self.obstacle.is_none() && self.due.time().is_some_and(|due| due <= now)
+        self.is_firm() && self.due.time().is_some_and(|due| due <= now)
+    }
+
+    /// Whether it says for certain what a question at this time would bring.
+    fn is_firm(&self) -> bool {
+        self.obstacle.is_none() && !self.is_outdated
     }
 
     /// Whether it says that the page is fetched at `now` if nothing better waits: what idle budget is
     /// spent on.
     pub fn is_next(&self, now: Time) -> bool {
         let is_wanted = self.due == Due::InTurn || self.early == Early::Spare;
-        self.is_due(now) || (self.obstacle.is_none() && is_wanted && self.due != Due::UnderWay)
+        self.is_due(now) || (self.is_firm() && is_wanted && self.due != Due::UnderWay)
     }
 
     /// Whether it allows that the page is fetched at `now`.
     pub fn allows(&self, now: Time) -> bool {
-        self.is_next(now) || (self.obstacle.is_none() && self.early == Early::Probe)
+        let is_open = self.early == Early::Probe || self.is_outdated;
+        self.is_next(now) || (self.obstacle.is_none() && is_open)
     }
 }
 
@@ -246,8 +255,8 @@ pub struct History {
 pub struct Standing {
     /// ω: clicks that the marginal fetch brings.
     pub price: f64,
-    /// Share of the copies that are fresh, from random probes, with the half-width of its 95%
-    /// interval; `None` before the first probe.
+    /// Share of the copies that equal their page, with the half-width of its 95% interval; `None`
+    /// without copies.
     pub freshness: Option<(f64, f64)>,
 }
 

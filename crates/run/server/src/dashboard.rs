@@ -84,11 +84,10 @@ fn tiles(figures: &Figures) -> Markup {
             (tile("Pages stored", &tally.held.to_string(), &format!("of {} known on {}", status.pages,
                 count(u64::from(status.hosts), "host", "hosts"))))
             @match status.freshness {
-                Some(freshness) => (tile("Freshness", &percent(freshness.share), &match freshness.half_width {
-                    Some(half) => format!("± {} {}", percent(half), freshness.by.text()),
-                    None => freshness.by.text().to_owned(),
-                })),
-                None => (tile("Freshness", "—", "no page was revisited yet")),
+                Some(Freshness { share, margin, by }) => {
+                    (tile("Freshness", &percent(share), &format!("± {} {}", percent(margin), by.text())))
+                }
+                None => (tile("Freshness", "—", "nothing is stored yet")),
             }
             (tile("Price", &status.price.map_or("—".into(), short), "clicks per marginal fetch"))
             (tile("Failed fetches", &status.failures.to_string(), &format!("{} URLs skipped", tally.dropped.values().sum::<u64>())))
@@ -140,14 +139,13 @@ fn charts(history: &History, status: &Status) -> Vec<Graphic> {
             charts.push(chart.into());
         }
         let fresh = samples.iter().filter_map(|s| {
-            s.freshness.map(|Freshness { share, half_width, .. }| {
-                let half = half_width.unwrap_or(0.0);
-                let (low, high) = ((share - half).max(0.0), (share + half).min(1.0));
+            s.freshness.map(|Freshness { share, margin, .. }| {
+                let (low, high) = ((share - margin).max(0.0), (share + margin).min(1.0));
                 Point::new(at_s(s), share).between(low, high)
             })
         });
         let chart = Chart::new("Freshness", time(), Axis::new("share of copies").range(0.0, 1.0))
-            .caption("Share of copies that are up to date: by random probes with their 95% interval, or by revisits while the probes are few.")
+            .caption("Share of copies that are up to date, with its 95% interval.")
             .series(Series::line("freshness", fresh));
         charts.push(chart.into());
         charts.push(rates(samples, status.budget_per_s).into());

@@ -14,6 +14,7 @@ use crate::exchange::{Delivery, Exchange, Receipt, owner};
 use crate::gate::AddressGate;
 use crate::ledger::{Account, Ledger};
 use crate::pages::Pages;
+use crate::quiet::Quiet;
 
 /// How often a partition reports and takes its share of the budget.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
@@ -34,6 +35,8 @@ pub(crate) struct Member {
     exchange: Arc<dyn Exchange>,
     ledger: Arc<Ledger>,
     gate: Arc<AddressGate>,
+    /// Since when each partition has expected nothing from any page.
+    stuck: Arc<Quiet>,
     /// Foreign links found since the last commit, by owner.
     found: BTreeMap<u32, Vec<SentLink>>,
     /// Foreign URLs that were sent.
@@ -55,6 +58,7 @@ impl Member {
         exchange: Arc<dyn Exchange>,
         ledger: Arc<Ledger>,
         gate: Arc<AddressGate>,
+        stuck: Arc<Quiet>,
     ) -> Member {
         Member {
             number,
@@ -62,6 +66,7 @@ impl Member {
             exchange,
             ledger,
             gate,
+            stuck,
             found: BTreeMap::new(),
             sent: FxHashSet::default(),
             last_via: None,
@@ -74,6 +79,12 @@ impl Member {
     /// The gate that requests pass.
     pub(crate) fn gate(&self) -> &Arc<AddressGate> {
         &self.gate
+    }
+
+    /// Tells the others whether this partition expects nothing, and returns whether none does.
+    pub(super) fn are_all_stuck(&self, is_stuck: bool) -> bool {
+        self.stuck.note(self.number, is_stuck);
+        self.stuck.is_over()
     }
 
     /// What the partitions share of the budget.

@@ -106,11 +106,14 @@ impl Partition {
         let budget = self.config.budget;
         self.taped.tell(Input::Budget { budget, at: now })?;
         self.tell_gaps()?;
+        self.start_anew(now)?;
         let own: String = self.config.own_hosts().flat_map(|host| [host, "\n"]).collect();
-        if self.pages.meta(OWN)?.unwrap_or_default() != own.as_bytes() {
+        let is_own_other = self.pages.meta(OWN)?.unwrap_or_default() != own.as_bytes();
+        if is_own_other {
             self.pages.put_meta(OWN, own.into_bytes());
         }
-        self.reread = Reread::of(&mut self.pages, self.config.scope_toml(), now)?;
+        let scope = self.config.scope_toml();
+        self.reread = Reread::of(&mut self.pages, scope, is_own_other, now)?;
         self.commit()
     }
 }

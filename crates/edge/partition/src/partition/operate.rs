@@ -11,7 +11,7 @@ use tidewatch_policy::Explanation;
 use tidewatch_policy::explanation::{Belief, Due, Merit};
 use tidewatch_store::{CopyRow, PageRow};
 
-use super::{CrawlError, Partition};
+use super::{CrawlError, Partition, check_budget};
 use crate::History;
 
 /// Name under which the store keeps the position in the search log.
@@ -138,6 +138,7 @@ impl Partition {
     /// Sets the budget, per second of the operator's clock. The next start goes back to the
     /// configured one.
     pub fn set_budget(&mut self, budget: Rate, now: Time) -> Result<(), CrawlError> {
+        check_budget(budget)?;
         if let Some(member) = &self.member {
             // Each partition gets its share with its next report.
             member.ledger().set_total(budget);

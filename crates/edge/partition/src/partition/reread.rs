@@ -32,11 +32,12 @@ pub(super) struct Reread {
 }
 
 impl Reread {
-    /// Stores the scope. Returns what is to be read again: everything if the scope is another one, or
-    /// what an earlier run left.
+    /// Stores the scope. Returns what is to be read again: everything if the scope is another one or
+    /// other hosts are the operator's own, else what an earlier run left.
     pub(super) fn of(
         pages: &mut Pages,
         scope: String,
+        is_own_other: bool,
         now: Time,
     ) -> Result<Option<Reread>, StoreError> {
         let end = PageId(pages.store().pages());
@@ -44,7 +45,7 @@ impl Reread {
         // The first versions stored no scope; what they dropped is looked for once.
         let is_other =
             stored.as_ref().map_or(end.0 > 0, |stored| stored.as_slice() != scope.as_bytes());
-        if is_other {
+        if is_other || (is_own_other && end.0 > 0) {
             pages.put_meta(NAME, 0_u32.to_le_bytes().to_vec());
         }
         if is_other || stored.is_none() {
@@ -78,6 +79,7 @@ impl Partition {
     }
 
     fn reread_page(&mut self, page: PageId, began: Time, now: Time) -> Result<(), CrawlError> {
+        self.reopen_if_allowed(page, now)?;
         let is_due = |copy: &CopyRow| copy.at <= began && copy.place.bytes > 0;
         let Some(mut copy) = self.pages.copy(page)?.filter(is_due) else { return Ok(()) };
         let file = path_of(&self.pages.store().dir().join("archive"), copy.place.file);

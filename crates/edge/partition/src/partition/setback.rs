@@ -7,6 +7,7 @@
 use rustc_hash::FxHashSet;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{DropReason, HostId, PageId, Reason, Time};
+use tidewatch_frontier::tape::Input;
 use tidewatch_store::{Setback, SetbackCause, SetbackOf};
 
 use super::{CrawlError, Partition};
@@ -42,6 +43,11 @@ const fn is_lasting(cause: SetbackCause) -> bool {
                 | Reason::RedirectWithoutLocation
         ),
     }
+}
+
+/// Whether a failure ended before any request was sent.
+const fn was_not_asked(cause: SetbackCause) -> bool {
+    matches!(cause, SetbackCause::Failed(Reason::BlockedAddress | Reason::NoAddress | Reason::Dns))
 }
 
 impl Partition {
@@ -85,6 +91,44 @@ impl Partition {
         self.set_back(SetbackOf::Host(host), Setback { at: now, cause, status: None, to: None });
     }
 
+    /// Lets a page be fetched that an earlier scope, or its host's robots.txt, left out.
+    pub(super) fn reopen_if_allowed(&mut self, page: PageId, now: Time) -> Result<(), CrawlError> {
+        let of = SetbackOf::Page(page);
+        let Some(Setback { cause: SetbackCause::Dropped(_), .. }) = self.pages.setback(of)? else {
+            return Ok(());
+        };
+        let (url, row) = (self.address(page)?, self.pages.page_row(page)?);
+        if self.barred(row.host, &url, &row)?.is_none() {
+            self.pages.put_setback(of, None);
+            self.taped.tell(Input::PageReopened { page, at: now })?;
+        }
+        Ok(())
+    }
+
+    /// Tries everything anew, if no earlier run brought a single copy: the operator has likely mended
+    /// what was in the way. A server that asked for fewer requests, or did not answer, is not asked sooner.
+    pub(super) fn start_anew(&mut self, now: Time) -> Result<(), CrawlError> {
+        let pages = self.pages.store().pages();
+        if self.tally.held > 0 || pages > MOST_PAGES {
+            return Ok(());
+        }
+        for host in (0..self.pages.hosts() as u32).map(HostId) {
+            let setback = self.pages.setback(SetbackOf::Host(host))?;
+            if setback.is_some_and(|setback| was_not_asked(setback.cause)) {
+                self.taped.tell(Input::HostReopened { host, at: now })?;
+            }
+        }
+        for page in (0..pages).map(PageId) {
+            let [own, hosts] = [SetbackOf::Page(page), SetbackOf::Host(self.taped.host_of(page))];
+            let own = self.pages.setback(own)?.is_some_and(|setback| is_lasting(setback.cause));
+            let hosts = self.pages.setback(hosts)?;
+            if own || hosts.is_some_and(|setback| was_not_asked(setback.cause)) {
+                self.taped.tell(Input::PageReopened { page, at: now })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Notes that a host answers.
     pub(super) fn host_answers(&mut self, host: HostId) -> Result<(), CrawlError> {
         if !self.hopeless.well.insert(host) {
@@ -98,10 +142,20 @@ impl Partition {
         Ok(())
     }
 
-    /// Whether nothing is held and nothing can be expected from any known page.
-    pub(crate) fn cannot_start(&self) -> bool {
+    /// Whether no page of the crawl is held and nothing can be expected from any. Among several
+    /// partitions all must have said so for a while, because links may be on their way. `is_idle`: no
+    /// request is under way.
+    pub(crate) fn cannot_start(&self, is_idle: bool) -> bool {
+        let is_stuck = is_idle && self.expects_nothing();
+        match self.member() {
+            Some(member) => member.are_all_stuck(is_stuck),
+            None => is_stuck && self.pages.store().pages() > 0,
+        }
+    }
+
+    fn expects_nothing(&self) -> bool {
         let pages = self.pages.store().pages();
-        if self.tally.held > 0 || pages == 0 || pages > MOST_PAGES || self.rereading().is_some() {
+        if self.tally.held > 0 || pages > MOST_PAGES || self.rereading().is_some() {
             return false;
         }
         (0..pages).map(PageId).all(|page| {

@@ -262,8 +262,9 @@ impl Partition {
         let (links, anchors) = self.links(page, &mut content, depth, seen, now)?;
         self.tally.copies += 1;
         self.tally.held += u64::from(old.is_none());
-        self.tally.revisits += u64::from(changed.is_some());
-        self.tally.changes += u64::from(changed == Some(true));
+        if let Some((seen, changed)) = seen.zip(changed) {
+            self.tally.count_revisit(changed, now.since(seen));
+        }
         // A body that is in the archive is not archived twice.
         let same = old.as_ref().filter(|old| old.digest == content.digest);
         let url = same.map(|_| self.pages.address(page)).transpose()?;
@@ -307,7 +308,7 @@ impl Partition {
         kind: FetchKind,
         now: Time,
     ) -> Result<(), CrawlError> {
-        self.tally.revisits += 1;
+        self.tally.count_revisit(false, now.since(row.at));
         let previous = Some(std::mem::replace(&mut row.at, now));
         row.visits += 1;
         let links = row.links.iter().map(|&page| LinkSeen { page, is_new: false }).collect();

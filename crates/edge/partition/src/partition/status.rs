@@ -8,7 +8,7 @@ use tidewatch_core::{Rate, Time};
 use tidewatch_store::StoreError;
 
 use super::Partition;
-use crate::{Freshness, Partitions, Tally, Unspent};
+use crate::{Freshness, FreshnessMeasure, Partitions, Tally, Unspent};
 
 const NAME: &str = "status.json";
 
@@ -33,14 +33,9 @@ pub struct Status {
     /// Failed requests. Redirects and pages that are gone are no failures.
     #[serde(default)]
     pub failures: u64,
-    /// The share of copies up to date by revisits alone.
-    pub freshness_estimate: Option<f64>,
     /// Clicks that the marginal fetch brings, where the policy has a price.
     #[serde(default)]
     pub price: Option<f64>,
-    /// The share of copies up to date by random probes alone, and the half-width of its 95% interval.
-    #[serde(default)]
-    pub freshness_probed: Option<(f64, f64)>,
     /// While copies are read again because the scope has changed: how many of how many pages.
     #[serde(default)]
     pub rereading: Option<(u32, u32)>,
@@ -75,9 +70,8 @@ impl Status {
         if parts.len() == 1 {
             return parts.remove(0);
         }
-        let (mut sum, mut price, mut probed) =
-            (Status::default(), Mean::default(), Mean::default());
-        let mut variance = 0.0;
+        let (mut sum, mut price) = (Status::default(), Mean::default());
+        let (mut fresh, mut margin) = (Mean::default(), Mean::default());
         for part in parts {
             let weight = part.tally.held.max(1) as f64;
             sum.policy = part.policy;
@@ -98,21 +92,20 @@ impl Status {
             }
             sum.panic = sum.panic.or(part.panic);
             price.add(part.price, weight);
-            probed.add(part.freshness_probed.map(|(share, _)| share), weight);
-            let width = part.freshness_probed.map_or(0.0, |(_, width)| width * weight);
-            variance += width * width;
+            let believed = part.freshness.filter(|f| f.by == FreshnessMeasure::Beliefs);
+            fresh.add(believed.map(|believed| believed.share), weight);
+            // Beliefs of one kind of policy err in the same direction, so their margins do not cancel.
+            margin.add(believed.map(|believed| believed.margin), weight);
         }
-        let width = variance.sqrt() / probed.weight.max(f64::MIN_POSITIVE);
         sum.price = price.value();
-        sum.freshness_probed = probed.value().map(|share| (share, width));
+        sum.freshness = fresh.value().zip(margin.value()).map(Freshness::believed);
         sum.derive()
     }
 
-    /// Derives the figures that follow from counts and probes.
+    /// Derives the figures that follow from counts: failures, and freshness if the policy has no beliefs.
     fn derive(mut self) -> Status {
         self.failures = self.tally.failures();
-        self.freshness_estimate = self.tally.freshness_estimate();
-        self.freshness = Freshness::of(self.freshness_probed, self.freshness_estimate);
+        self.freshness = self.freshness.or_else(|| self.tally.freshness());
         self
     }
 
@@ -189,7 +182,7 @@ impl Partition {
             active_hosts,
             requests,
             price: standing.as_ref().map(|standing| standing.price),
-            freshness_probed: standing.and_then(|standing| standing.freshness),
+            freshness: standing.and_then(|standing| standing.freshness).map(Freshness::believed),
             rereading: self.rereading(),
             unspent: self.spending.unspent(),
             panic: self.taped.fallen().map(str::to_owned),

@@ -73,6 +73,12 @@ impl Pages {
         self.rests.get(page.index()).map_or(Time::ZERO, |rest| rest.until(rule))
     }
 
+    /// Forgets how the last fetch of a page ended.
+    pub(super) fn reopen(&mut self, page: PageId) {
+        let is_source = self.marks[page.index()] & SOURCE != 0;
+        self.rests[page.index()] = Rest::new(is_source);
+    }
+
     pub(super) fn learn(&mut self, event: &Event<'_>, rule: &Revisit) {
         match event {
             Event::Discovered(found) => self.add(found),

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tidewatch_core::{HostId, Span, Time};
+use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Reason, Span, Time};
 
 use super::hosts::{BUSY_LOOK, Server};
 use super::slots::Speed;
@@ -57,6 +57,24 @@ impl Frontier<'_> {
     pub fn close(&mut self, host: HostId, at: Time) {
         let memo = &mut self.hosts[host.index()].memo;
         memo.opens = memo.opens.max(at);
+    }
+
+    /// Lets a page be tried as if for the first time, because what kept it back is gone: the scope is
+    /// wider, or the operator has mended the cause of its failures. The policy hears of an interruption
+    /// of ours, after which every policy tries a page again.
+    pub(crate) fn reopen_page(&mut self, page: PageId, now: Time) {
+        self.pages.reopen(page);
+        let (kind, outcome) = (self.pages.fetch_kind(page), Outcome::Failed(Reason::OwnStop));
+        self.learn(&Event::Fetched(Observation { page, at: now, kind, previous: None, outcome }));
+    }
+
+    /// Ends a host's rest after errors; its gap stays.
+    pub(crate) fn reopen_host(&mut self, host: HostId, now: Time) {
+        let memo = &mut self.hosts[host.index()].memo;
+        memo.troubles = 0;
+        memo.opens = memo.opens.min(now + memo.gap);
+        self.openings.push(Reverse(memo.opens));
+        self.pacer.look_now();
     }
 
     fn wait(&mut self, host: HostId, now: Time) {

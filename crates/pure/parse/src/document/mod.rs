@@ -112,6 +112,19 @@ impl<'a> Source<'a> {
     }
 }
 
+/// What can be read of a document that broke off: of a list of URLs its whole lines, since half a URL
+/// is another one. Markup stays as it is, because parsers drop what is not closed.
+pub fn whole_part(bytes: &[u8]) -> &[u8] {
+    // A byte order mark, white space, or the first half of a UTF-16 character.
+    let is_lead =
+        |byte: &&u8| !matches!(**byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff | 0 | b'\t'..=b' ');
+    if matches!(bytes.iter().find(is_lead), Some(b'<' | b'{')) {
+        return bytes;
+    }
+    let end = bytes.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));
+    &bytes[..end.unwrap_or(0)]
+}
+
 /// What to extract from a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {

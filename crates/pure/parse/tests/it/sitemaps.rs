@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use flate2::{Compression, write::GzEncoder};
+use tidewatch_parse::document::whole_part;
 use tidewatch_parse::{
     Refused, date,
     sitemap::{Kind, MAX_URLS, Sitemap},
@@ -111,4 +112,27 @@ fn urls_by_eye(bytes: &[u8]) -> usize {
     } else {
         text.lines().filter(|line| line.contains("http")).count()
     }
+}
+
+/// A list that breaks off loses its last line, which may be half a URL; markup loses nothing here.
+#[test]
+fn what_broke_off_is_read_up_to_its_last_whole_line() {
+    let list = b"http://a.example/1\nhttp://a.example/2\r\nhttp://a.example/2000";
+    let urls = |bytes| {
+        let map = Sitemap::parse(whole_part(bytes), None).unwrap();
+        map.entries.into_iter().map(|entry| entry.url).collect::<Vec<_>>()
+    };
+    for cut in 0..list.len() {
+        let all = ["http://a.example/1", "http://a.example/2"];
+        assert!(
+            all.starts_with(&urls(&list[..cut]).iter().map(String::as_str).collect::<Vec<_>>())
+        );
+    }
+    assert_eq!(urls(list).len(), 2);
+    for markup in
+        [&b"\xef\xbb\xbf <urlset>"[..], b"\xff\xfe<\0", b"\0<\0u", b"{\"version\"", b"<a>\n<"]
+    {
+        assert_eq!(whole_part(markup), markup);
+    }
+    assert_eq!(whole_part(b"http://a.example/"), b"");
 }

@@ -103,6 +103,16 @@ impl Copies {
         copy.lose();
     }
 
+    /// Nothing is known against a page: an interruption of ours, or its obstacle is gone.
+    pub(super) fn reopened(&mut self, page: PageId) {
+        let copy = &mut self.pages[page.index()];
+        let was_held = copy.is_held();
+        copy.reopen();
+        if copy.is_held() && !was_held {
+            self.clicks.hold(copy.weight_given());
+        }
+    }
+
     /// A fetch failed.
     pub(super) fn failed(&mut self, page: PageId) {
         self.pages[page.index()].fail();
@@ -238,6 +248,21 @@ impl Copies {
             }
             _ => by_the_clock(from, wait),
         }
+    }
+
+    /// Revisits so far.
+    pub(super) fn visits(&self) -> u64 {
+        self.visits
+    }
+
+    /// Chance that a copy equals its page at `now`; `None` if there is no copy.
+    pub(super) fn fresh_chance(&self, page: PageId, now: Time) -> Option<f64> {
+        let copy = self.page(page);
+        let last = copy.last().filter(|_| copy.is_held())?;
+        let waited = self.waited(page, last, now);
+        let hinted = self.hints.of(page, copy.host(), copy.change_rate());
+        let stale = hinted.map(|hinted| Staling::Hinted(hinted).stale(waited));
+        Some(stale.map_or_else(|| copy.unchanged(waited), |stale| 1.0 - stale))
     }
 
     /// How a copy goes stale.

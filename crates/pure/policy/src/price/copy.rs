@@ -167,12 +167,17 @@ impl Copy {
         }
     }
 
+    /// Forgets that it is gone or failed.
+    pub(super) fn reopen(&mut self) {
+        self.state &= !(FAILURES | GONE);
+    }
+
     /// A fetch brought it.
     pub(super) fn arrive(&mut self, at: Time) {
         if self.last == Time::NEVER {
             self.changed = 0.0;
         }
-        self.state &= !(FAILURES | GONE);
+        self.reopen();
         self.last = at;
     }
 
@@ -250,6 +255,15 @@ impl Copy {
     /// Changes per second of any size.
     pub(super) fn change_rate(&self) -> f64 {
         self.changing().mean() * f64::from(self.items)
+    }
+
+    /// Chance of no change of any size in `seconds`:
+    ///
+    /// > (1 + t/β)^−α, for a gamma posterior with shape α and rate β
+    pub(super) fn unchanged(&self, seconds: f64) -> f64 {
+        let Gamma { shape, rate } = self.changing();
+        let rate = rate / f64::from(self.items);
+        if rate > 0.0 { (-shape * (seconds / rate).ln_1p()).exp() } else { 1.0 }
     }
 
     /// Posterior of the rate at which all that changes is replaced.

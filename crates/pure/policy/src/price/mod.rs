@@ -11,7 +11,7 @@
 //! and what new pages bring, each page by itself (`predict`); `prospects` learns what pages of the frontier
 //! bring, and `links` what the pages that link to them say. `Market` finds the price at which [`demand`] meets the budget ([`clearing`]), keeps it there
 //! while the load moves (`control`), and prices slow hosts on their own (`hosts`). `Queues` keep pages in
-//! the order in which they reach the price, `Probes` measure freshness without bias. [`Price`] decides.
+//! the order in which they reach the price, `Probes` measure how wrong beliefs about freshness (`freshness`) are. [`Price`] decides.
 
 pub mod clearing;
 mod clicks;
@@ -19,6 +19,7 @@ mod control;
 pub mod copies;
 pub mod copy;
 pub mod demand;
+mod freshness;
 mod hosts;
 mod links;
 mod market;

@@ -11,6 +11,7 @@ use tidewatch_science::rhythm::by_the_clock;
 
 use super::copies::Copies;
 use super::copy::Copy;
+use super::freshness::Believed;
 use super::links::{Links, WORK};
 use super::news::{News, Shows};
 use super::settings::Settings;
@@ -90,6 +91,19 @@ impl Pages {
         &self.held
     }
 
+    /// Chance that a copy equals its page at `now`; `None` if there is no copy.
+    pub(super) fn fresh_chance(&self, page: PageId, now: Time) -> Option<f64> {
+        self.copies.fresh_chance(page, now)
+    }
+
+    /// What is believed of the copies' freshness at `now`; `None` if there are none.
+    pub(super) fn believed_fresh(&self, now: Time) -> Option<Believed> {
+        let step = self.held.len().div_ceil(SAMPLE).max(1);
+        let sample = self.held.iter().step_by(step);
+        let chances = sample.filter_map(|page| self.fresh_chance(*page, now));
+        Believed::of(chances, self.held.len(), self.copies.visits())
+    }
+
     pub(super) fn sources(&self) -> &[PageId] {
         &self.sources
     }
@@ -118,6 +132,11 @@ impl Pages {
     pub(super) fn gone(&mut self, page: PageId) {
         self.copies.gone(page);
         self.links.take_back(page);
+    }
+
+    /// Nothing is known against a page.
+    pub(super) fn reopened(&mut self, page: PageId) {
+        self.copies.reopened(page);
     }
 
     pub(super) fn failed(&mut self, page: PageId) {

@@ -89,7 +89,9 @@ impl Price {
                 self.look_for(page, seen.at);
             }
             Outcome::Failed(why) => {
-                if why != Reason::OwnStop {
+                if why == Reason::OwnStop {
+                    self.pages.reopened(page);
+                } else {
                     self.pages.failed(page);
                 }
                 self.queues.remove(page);
@@ -121,7 +123,7 @@ impl Policy for Price {
             Event::Held(seen) => self.note(seen),
             Event::Fetched(seen) => {
                 self.now = seen.at;
-                self.probes.count(seen);
+                self.probes.count(seen, || self.pages.fresh_chance(seen.page, seen.at));
                 self.market.ended(self.pages.copy(seen.page).host());
                 self.note(seen);
             }
@@ -188,7 +190,9 @@ impl Policy for Price {
     }
 
     fn standing(&self) -> Option<Standing> {
-        Some(Standing { price: self.price(), freshness: self.probes.freshness() })
+        let believed = self.pages.believed_fresh(self.now);
+        let freshness = believed.map(|believed| believed.corrected(self.probes.error()));
+        Some(Standing { price: self.price(), freshness })
     }
 
     fn demand(&self) -> Option<DemandCurve> {

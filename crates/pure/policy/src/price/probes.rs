@@ -1,5 +1,5 @@
-//! Random probes: copies fetched whatever they are worth, to measure how fresh the collection is
-//! without bias.
+//! Random probes: copies fetched whatever they are worth, to learn how wrong the beliefs about fresh
+//! copies are.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Observation, Outcome, PageId};
@@ -7,8 +7,9 @@ use tidewatch_math::Draws;
 
 /// Weight of a probe relative to the next: the last thousand decide.
 const FADE: f64 = 0.999;
-/// Quantile of the standard normal law for an interval of 95%.
-const Z_95: f64 = 1.959_963_984_540_054;
+/// Variance of one probe's error before any is known, which counts like one probe: the largest that a
+/// yes or no can have.
+const ASSUMED: f64 = 0.25;
 
 /// Draws probes and counts what they find.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,7 +17,9 @@ pub(super) struct Probes {
     /// The share of choices that are probes.
     share: f64,
     draws: Draws,
-    fresh: f64,
+    /// Sums over probes of fresh (0 or 1) less its chance, of its square, and of one.
+    errors: f64,
+    squares: f64,
     all: f64,
     under_way: Vec<PageId>,
 }
@@ -25,7 +28,7 @@ impl Probes {
     /// Probes for a share of the choices.
     pub(super) fn new(share: f64, seed: u64) -> Self {
         let draws = Draws::of(seed, "price.probes", 0);
-        Probes { share, draws, fresh: 0.0, all: 0.0, under_way: Vec::new() }
+        Probes { share, draws, errors: 0.0, squares: 0.0, all: 0.0, under_way: Vec::new() }
     }
 
     /// A random page, for a share of the calls.
@@ -42,27 +45,25 @@ impl Probes {
         page
     }
 
-    /// Takes note of a fetch that ended, which may have been a probe.
-    pub(super) fn count(&mut self, seen: &Observation<'_>) {
+    /// Takes note of a fetch that ended, which may have been a probe. `chance` is what was believed of its
+    /// copy to be fresh.
+    pub(super) fn count(&mut self, seen: &Observation<'_>, chance: impl Fn() -> Option<f64>) {
         let Some(at) = self.under_way.iter().position(|page| *page == seen.page) else { return };
         self.under_way.swap_remove(at);
-        if let Outcome::Fetched(content) = seen.outcome
-            && let Some(changed) = content.changed
-        {
-            self.fresh = FADE * self.fresh + f64::from(u8::from(!changed));
-            self.all = FADE * self.all + 1.0;
-        }
+        let Outcome::Fetched(content) = seen.outcome else { return };
+        let Some((changed, chance)) = content.changed.zip(chance()) else { return };
+        let error = f64::from(u8::from(!changed)) - chance;
+        self.errors = FADE * self.errors + error;
+        self.squares = FADE * self.squares + error * error;
+        self.all = FADE * self.all + 1.0;
     }
 
-    /// Share of the copies that are fresh, with the half-width of its 95% interval; `None` before the
-    /// first probe.
-    pub(super) fn freshness(&self) -> Option<(f64, f64)> {
+    /// Mean error of the beliefs over the probes, and the variance of that mean; `None` before the first
+    /// probe.
+    pub(super) fn error(&self) -> Option<(f64, f64)> {
         (self.all > 0.0).then(|| {
-            let (share, n) = (self.fresh / self.all, self.all);
-            // Wilson's half-width, which is sound for shares near one and for few probes.
-            let z2 = Z_95 * Z_95;
-            let spread = share * (1.0 - share) / n + z2 / (4.0 * n * n);
-            (share, Z_95 * spread.sqrt() / (1.0 + z2 / n))
+            let each = (self.squares + ASSUMED) / (self.all + 1.0);
+            (self.errors / self.all, each / self.all)
         })
     }
 }
@@ -78,20 +79,20 @@ mod tests {
         Observation { page, at: Time::ZERO, kind, previous: Some(Time::ZERO), outcome }
     }
 
-    /// The interval holds the truth 95 times in a hundred, or a little more: faded probes are worth
-    /// twice their sum of weights in the long run.
+    /// The error lies within two standard errors 95 times in a hundred, or a little more: the weight of
+    /// a faded probe counts less than its evidence.
     #[test]
-    fn the_interval_holds_the_truth() {
-        let (truth, mut held) = (0.93, 0);
+    fn the_error_of_the_beliefs_is_found_within_its_interval() {
+        let (truth, chance, mut held) = (0.93, 0.8, 0);
         for run in 0..400 {
             let mut draws = Draws::of(run, "price.probes.test", 0);
             let mut probes = Probes::new(0.0, 1);
             for page in (0..300).map(PageId) {
                 probes.send(page);
-                probes.count(&seen(page, draws.uniform() >= truth));
+                probes.count(&seen(page, draws.uniform() >= truth), || Some(chance));
             }
-            let (share, half) = probes.freshness().unwrap();
-            held += u32::from((share - truth).abs() <= half);
+            let (error, variance) = probes.error().unwrap();
+            held += u32::from((error - (truth - chance)).abs() <= 1.96 * variance.sqrt());
         }
         // Four standard deviations of 400 draws at .95 are 17.
         assert!(held >= 363, "{held} of 400");
@@ -100,12 +101,12 @@ mod tests {
     #[test]
     fn only_probes_count() {
         let mut probes = Probes::new(0.0, 1);
-        probes.count(&seen(PageId(3), false));
-        assert_eq!(probes.freshness(), None);
+        probes.count(&seen(PageId(3), false), || Some(0.5));
+        assert_eq!(probes.error(), None);
         probes.send(PageId(3));
-        probes.count(&seen(PageId(4), true));
-        probes.count(&seen(PageId(3), false));
-        probes.count(&seen(PageId(3), true));
-        assert!(probes.freshness().is_some_and(|(share, half)| share >= 1.0 && half > 0.3));
+        probes.count(&seen(PageId(4), true), || Some(0.5));
+        probes.count(&seen(PageId(3), false), || Some(0.5));
+        probes.count(&seen(PageId(3), true), || Some(0.5));
+        assert_eq!(probes.error().map(|(error, _)| error), Some(0.5));
     }
 }

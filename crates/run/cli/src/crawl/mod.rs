@@ -129,10 +129,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // A crawl that ends by itself without a single copy has failed.
     if status.tally.held == 0 && !matches!(ended, Ended::Told) && !in_the_way.is_empty() {
         let told = in_the_way.join("\n");
-        let dir = args.dir.display();
         bail!(
-            "the crawl cannot start, because nothing could be fetched.\n{told}\nBegin again in another \
-             --dir: nothing is held in {dir}, and what failed there is not tried again for an hour or more."
+            "the crawl cannot start, because nothing could be fetched.\n{told}\nMend this and run it \
+             again with the same --dir."
         );
     }
     let why = match ended {

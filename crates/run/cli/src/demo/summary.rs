@@ -6,7 +6,7 @@ use std::fmt::Display;
 use serde::Serialize;
 use tidewatch_core::{DropReason, FetchKind, Reason, Time};
 use tidewatch_lab::{Bounds, Measures};
-use tidewatch_partition::Status;
+use tidewatch_partition::{Freshness, Status};
 use tidewatch_report::{Cell, Column, Table};
 
 /// What the price means.
@@ -44,6 +44,8 @@ pub(super) struct Summary {
     dropped: BTreeMap<DropReason, u64>,
     /// Share of the copies that are up to date right now.
     fresh_now: Option<f64>,
+    /// The same as the crawl tells it, which does not know the truth.
+    freshness_told: Option<Freshness>,
     freshness: Option<f64>,
     age_s: Option<f64>,
     /// Clicks to come on pages when first fetched, per simulated second.
@@ -109,6 +111,7 @@ impl Summary {
         self.gone = self.failures.remove(&Reason::Gone).unwrap_or(0);
         self.dropped = tally.dropped.clone();
         self.disallowed = self.dropped.remove(&DropReason::Disallowed).unwrap_or(0);
+        self.freshness_told = status.freshness;
         self.price = status.price;
         self.price_note = Some(if self.price.is_some() { PRICE } else { NO_PRICE });
     }
@@ -162,6 +165,15 @@ impl Summary {
                 "freshness",
                 share(self.freshness),
                 "share of time that copies were up to date, weighted",
+            ),
+            row(
+                "copies up to date",
+                share(self.fresh_now),
+                &format!(
+                    "at the end; the crawl, which cannot know, says {}",
+                    self.freshness_told
+                        .map_or_else(|| "nothing".to_owned(), |told| told.to_string())
+                ),
             ),
             row("age", age, "mean time since copies went stale"),
             row(

@@ -138,3 +138,17 @@ fn a_busy_port_and_bad_settings_are_one_sentence() {
     assert!(refuse(DemoArgs { budget: Rate::ZERO, ..args() }).contains("--budget"));
     assert!(refuse(DemoArgs { duration: Span::ZERO, ..args() }).contains("--for"));
 }
+
+/// The freshness that the crawl tells, against the referee, who knows the truth: on the living web, where
+/// nobody tells the policy anything. Twice the margin is four standard errors.
+#[test]
+fn the_freshness_told_agrees_with_the_truth() {
+    let runtime = runtime();
+    let demo = Demo::prepare(&DemoArgs { policy: "price".into(), ..args() }, &runtime).unwrap();
+    let (summary, _) = demo.run(&runtime).unwrap();
+    let figures = figures(&summary);
+    let figure = |name: &str| figures.pointer(name).and_then(Value::as_f64).unwrap();
+    let (told, margin) = (figure("/freshness_told/share"), figure("/freshness_told/margin"));
+    let truth = figure("/fresh_now");
+    assert!((told - truth).abs() <= 2.0 * margin, "{told} ± {margin}, in truth {truth}");
+}

@@ -212,6 +212,29 @@ fn serve_always(robots: &'static str, answer: &'static str) -> SocketAddr {
     at
 }
 
+/// Once the cause is mended, the same directory serves: nothing waits for the failures of before.
+#[test]
+fn a_crawl_that_could_not_start_is_started_again() {
+    let own = "[politeness]\nallow_private = true\nleast_gap = \"10ms\"\naddress_gap = \"1ms\"\n";
+    let folder = Folder::with(&[("own.toml", own)]);
+    let open = serve_always("", "200 OK");
+    let closed = serve_always("User-agent: *\nDisallow: /\n", "200 OK");
+    for (number, (at, before, now)) in
+        [(open, "", ""), (closed, "--config own.toml", "--own 127.0.0.1")].into_iter().enumerate()
+    {
+        for partitions in [1, 3] {
+            let dir = format!("--dir d{number}-{partitions} --partitions {partitions}");
+            let first = folder.run(&format!("crawl http://{at}/ {dir} --for 40s {before}"));
+            assert_eq!(first.code, 1, "{}", first.err);
+            let began = std::time::Instant::now();
+            let again = format!("crawl {dir} --for 60s --max-pages 1 --config own.toml {now}");
+            let again = folder.run(&again).ok();
+            assert!(began.elapsed() < Duration::from_secs(30), "it waited: {again}");
+            assert!(again.contains("the fetches asked for"), "{again}");
+        }
+    }
+}
+
 #[test]
 fn a_crawl_that_cannot_start_ends_early_and_says_what_to_do() {
     let folder = Folder::with(&[(
@@ -235,6 +258,10 @@ fn a_crawl_that_cannot_start_ends_early_and_says_what_to_do() {
         let first = why.lines().nth(1).unwrap();
         assert!(first.contains(words), "the obstacle comes first: {why}");
     }
+    let began = std::time::Instant::now();
+    let run = folder.run(&format!("crawl http://{walled}/ --dir several --partitions 3 --for 40s"));
+    assert!(run.code == 1 && run.err.contains("--allow-private"), "{}", run.err);
+    assert!(began.elapsed() < Duration::from_secs(30), "several partitions end early too");
     let why = folder.run("why http://elsewhere.example/ --dir d0");
     assert!(why.code == 1 && why.err.contains("out of scope"), "{}", why.err);
 }

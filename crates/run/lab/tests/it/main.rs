@@ -4,6 +4,7 @@
 
 mod echo;
 mod engine;
+mod freshness;
 mod import;
 mod longevity;
 mod order;

@@ -93,8 +93,9 @@ fn every_place_shows_the_same_figures() {
             let dashboard = get(at, "/dashboard");
             let (shown, note) = tile(&dashboard, "Freshness");
             assert_eq!(shown, format!("{:.1}%", 100.0 * share));
-            let by = status["freshness"]["by"].as_str().unwrap();
-            assert!(note.contains(by), "{note} {by}");
+            let margin = status["freshness"]["margin"].as_f64().unwrap();
+            let words = format!("± {:.1}% by change rates and random probes", 100.0 * margin);
+            assert_eq!(note, words);
             let (failed, _) = tile(&dashboard, "Failed fetches");
             assert_eq!(failed, status["failures"].to_string());
             let metrics = get(at, "/metrics");

@@ -73,10 +73,20 @@ impl Price {
         }
     }
 
+    /// Whether the next choice finds prices or due times anew.
+    pub(super) fn is_plan_due(&self, now: Time) -> bool {
+        self.market.is_stale(now, self.settings.solve_every, self.pages.held().len())
+            || self.is_sweep_due()
+    }
+
+    fn is_sweep_due(&self) -> bool {
+        self.queues.is_crowded(self.pages.held().len()) || self.market.is_sweep_due()
+    }
+
     /// Sweeps if the price has fallen far, or most entries of the queues are outdated. Returns whether
     /// it did.
     pub(super) fn sweep_if_due(&mut self) -> bool {
-        let is_due = self.queues.is_crowded(self.pages.held().len()) || self.market.is_sweep_due();
+        let is_due = self.is_sweep_due();
         if is_due {
             self.sweep();
         }

@@ -48,6 +48,7 @@ impl Price {
             is_gone: copy.is_gone(),
             failures: copy.failures(),
             early,
+            is_outdated: self.is_plan_due(now),
             sooner: levers(kind),
             belief: self.belief(&value, page, now.since(since).seconds()),
             history: Some(History { changes: changes.into(), visits: visits.into() }),
