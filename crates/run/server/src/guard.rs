@@ -27,7 +27,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; c
                       img-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
 
-/// Refuses requests for another host name. Otherwise a site could point its own name here and read
+/// Refuses requests for another host name, or for several at once (RFC 9112 §3.2). Otherwise a site could point its own name here and read
 /// our pages through its visitor's browser (DNS rebinding).
 pub(crate) async fn check_host(
     State(shared): State<Arc<Shared>>,
@@ -43,6 +43,9 @@ pub(crate) async fn check_host(
 }
 
 fn is_ours(shared: &Shared, uri: &Uri, headers: &HeaderMap) -> bool {
+    if headers.get_all(header::HOST).iter().nth(1).is_some() {
+        return false;
+    }
     let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let Some(named) = uri.authority().map(axum::http::uri::Authority::as_str).or(named) else {
         return false;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Map, Value, json};
 
-use crate::routes::{Access, Gives, Parameter, ROUTES, Route};
+use crate::routes::{Access, Form, Gives, Parameter, ROUTES, Route};
 
 pub(crate) async fn describe() -> Response {
     Json(description()).into_response()
@@ -46,12 +46,14 @@ fn operation(route: &Route) -> Value {
         "summary": route.about,
         "responses": { "200": { "description": route.about, "content": { media_type: {} } } },
     });
+    for status in refusals(route) {
+        operation["responses"][status.to_string()] = refusal(status, route.gives);
+    }
     match route.access {
         Access::Public => {}
         Access::Look => operation["security"] = json!([{}, { "token": [] }, { "password": [] }]),
         Access::Change => {
             operation["security"] = json!([{ "token": [] }]);
-            operation["responses"]["401"] = json!({ "description": "The token is missing." });
             operation["requestBody"] = body(route.takes);
             return operation;
         }
@@ -66,20 +68,72 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
+/// Every status but 200 that a route may answer with. Any request may name another host.
+fn refusals(route: &Route) -> impl Iterator<Item = u16> {
+    let of_access: &[u16] =
+        if route.access == Access::Public { &[400, 421] } else { &[400, 401, 421] };
+    route.refuses.iter().chain(of_access).copied()
+}
+
+fn refusal(status: u16, gives: Gives) -> Value {
+    let description = match status {
+        303 => "Leads to the result.",
+        400 => "The request is malformed; the answer says where.",
+        401 => "The token is missing or wrong.",
+        404 => "There is nothing of that name.",
+        410 => "The page has left the index, or the result was shown too long ago.",
+        413 => "The body is longer than 1 MiB.",
+        421 => "The request names another host, or more than one.",
+        _ => "The crawl is too busy to answer, or not running.",
+    };
+    let mut answer = json!({ "description": description });
+    match (status, gives) {
+        (303, _) => {}
+        // Decided before the route is known.
+        (421, _) => answer["content"] = json!({ "text/plain": {} }),
+        (_, Gives::Json) => {
+            let error = json!({ "type": "string" });
+            let schema = json!({
+                "type": "object", "properties": { "error": error }, "required": ["error"],
+            });
+            answer["content"] = json!({ "application/json": { "schema": schema } });
+        }
+        _ => answer["content"] = json!({ "text/html": {} }),
+    }
+    answer
+}
+
 fn parameter(parameter: &Parameter) -> Value {
     json!({
         "name": parameter.name,
         "in": "query",
         "description": parameter.about,
         "required": parameter.is_required,
-        "schema": { "type": "string" },
+        "schema": schema(parameter.form),
     })
+}
+
+/// The JSON schema of a parameter's values.
+fn schema(form: Form) -> Value {
+    let url = json!({ "type": "string", "format": "uri", "pattern": "^https?://[a-z0-9.-]+/" });
+    match form {
+        Form::Text => json!({ "type": "string" }),
+        Form::Count(most) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
+        Form::Url => url,
+        Form::Urls(most) => json!({ "type": "array", "items": url, "maxItems": most }),
+        Form::Times => json!({ "type": "number", "minimum": 0.01, "maximum": 100 }),
+        Form::Rate => json!({ "type": "string", "pattern": "^[0-9]{1,5}/(s|min|h|d)$" }),
+    }
 }
 
 fn body(takes: &[Parameter]) -> Value {
     let members: Map<String, Value> = takes
         .iter()
-        .map(|takes| (takes.name.to_owned(), json!({ "description": takes.about })))
+        .map(|takes| {
+            let mut schema = schema(takes.form);
+            schema["description"] = takes.about.into();
+            (takes.name.to_owned(), schema)
+        })
         .collect();
     let required: Vec<_> = takes.iter().filter(|t| t.is_required).map(|t| t.name).collect();
     let schema = json!({ "type": "object", "properties": members, "required": required });

@@ -10,17 +10,17 @@ use serde::Deserialize;
 use serde_json::json;
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
+use tidewatch_partition::check_budget;
 use tidewatch_partition::explain::{what_if_json, why_json};
 
 use crate::ask::NoAnswer;
 use crate::metrics as prometheus;
+use crate::routes::MOST_SEEDS;
 use crate::search_api::refuse;
 use crate::shared::Shared;
 
 /// Most bytes of a request body.
 const MOST_BODY: usize = 1 << 20;
-/// Most seeds at once.
-const MOST_SEEDS: usize = 10_000;
 
 fn no_figures() -> Response {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "the crawl has published no figures yet")
@@ -59,7 +59,10 @@ pub(crate) async fn why(
     State(shared): State<Arc<Shared>>,
     fields: Result<Fields<Which>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    let Fields(which) = fields.unwrap_or_default();
+    let Fields(which) = match fields {
+        Ok(which) => which,
+        Err(malformed) => return refuse(StatusCode::BAD_REQUEST, &malformed.body_text()),
+    };
     let url = match CanonicalUrl::parse(&which.url) {
         Ok(url) => url,
         Err(refused) => return refuse(StatusCode::BAD_REQUEST, &refused.to_string()),
@@ -105,7 +108,9 @@ pub(crate) async fn what_if(
     State(shared): State<Arc<Shared>>,
     fields: Result<Fields<Times>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    let Fields(times) = fields.unwrap_or_default();
+    let Ok(Fields(times)) = fields else {
+        return refuse(StatusCode::BAD_REQUEST, "the query is malformed");
+    };
     let Some(times) = times.read() else {
         return refuse(StatusCode::BAD_REQUEST, "times must be a number from 0.01 to 100");
     };
@@ -149,7 +154,7 @@ pub(crate) async fn add_seeds(
         Ok(seeds) => seeds,
         Err(refused) => return refused,
     };
-    if seeds.urls.len() > MOST_SEEDS {
+    if seeds.urls.len() > MOST_SEEDS as usize {
         return refuse(StatusCode::BAD_REQUEST, "at most 10000 seeds at once");
     }
     let mut urls = Vec::with_capacity(seeds.urls.len());
@@ -176,6 +181,9 @@ pub(crate) async fn set_budget(
     let Ok(budget) = wanted.budget.parse::<Rate>() else {
         return refuse(StatusCode::BAD_REQUEST, "a budget reads like 5/s, 300/min or 2/h");
     };
+    if let Err(too_large) = check_budget(budget) {
+        return refuse(StatusCode::BAD_REQUEST, &too_large.to_string());
+    }
     match shared.asker().set_budget(budget).await {
         Ok(()) => Json(json!({ "budget_per_s": budget.as_per_second() })).into_response(),
         Err(why) => no_answer(why),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path as Part_, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -58,8 +59,10 @@ pub(crate) async fn list(State(shared): State<Arc<Shared>>) -> Response {
 
 pub(crate) async fn show(
     State(shared): State<Arc<Shared>>,
-    Part_(name): Part_<String>,
+    name: Result<Part_<String>, PathRejection>,
 ) -> Response {
+    // A name that is no text is no report's.
+    let name = name.map(|Part_(name)| name).unwrap_or_default();
     let path = shared.reports().filter(|_| is_name(&name)).map(|dir| dir.join(&name));
     let is_short = |path: &std::path::PathBuf| {
         std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() <= MOST_BYTES)

@@ -23,7 +23,8 @@ pub enum Access {
     Change,
 }
 
-/// The kind of answer.
+/// The kind of answer. A page is for people, so it takes anything in its parameters and explains; JSON
+/// is for programs, and refuses what is no value of a parameter's [`Form`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
     /// A page for people.
@@ -43,6 +44,25 @@ pub struct Parameter {
     pub about: &'static str,
     /// Whether it must be there.
     pub is_required: bool,
+    /// What it may be.
+    pub form: Form,
+}
+
+/// The values that a parameter may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Any text.
+    Text,
+    /// A whole number from 1 to a limit.
+    Count(u32),
+    /// An absolute URL with `http` or `https`.
+    Url,
+    /// A list of such URLs, up to a limit.
+    Urls(u32),
+    /// A multiple from 0.01 to 100.
+    Times,
+    /// Fetches per time.
+    Rate,
 }
 
 /// One route.
@@ -60,20 +80,22 @@ pub struct Route {
     pub about: &'static str,
     /// Its parameters.
     pub takes: &'static [Parameter],
+    /// Statuses of its refusals, beside those that follow from its access.
+    pub refuses: &'static [u16],
     handler: fn() -> MethodRouter<Arc<Shared>>,
 }
 
-const fn needed(name: &'static str, about: &'static str) -> Parameter {
-    Parameter { name, about, is_required: true }
+const fn needed(name: &'static str, form: Form, about: &'static str) -> Parameter {
+    Parameter { name, about, is_required: true, form }
 }
 
-const fn optional(name: &'static str, about: &'static str) -> Parameter {
-    Parameter { name, about, is_required: false }
+const fn optional(name: &'static str, form: Form, about: &'static str) -> Parameter {
+    Parameter { name, about, is_required: false, form }
 }
 
 macro_rules! routes {
     ($($access:ident $method:literal $path:literal $gives:expr, $about:literal,
-       [$($parameter:expr),*], $handler:expr;)*) => {
+       [$($parameter:expr),*], refuses [$($status:literal),*], $handler:expr;)*) => {
         &[$(Route {
             method: $method,
             path: $path,
@@ -81,56 +103,76 @@ macro_rules! routes {
             gives: $gives,
             about: $about,
             takes: &[$($parameter),*],
+            refuses: &[$($status),*],
             handler: || $handler,
         }),*]
     };
 }
 
+use Form::{Count, Rate, Text, Times, Url, Urls};
 use Gives::{Json, Other, Page};
 
 /// All routes.
 pub const ROUTES: &[Route] = routes! {
-    Public "GET" "/" Page, "The search page.", [], get(search_page::home);
+    Public "GET" "/" Page, "The search page.", [], refuses [], get(search_page::home);
     Public "GET" "/search" Page, "Results of a query.",
-        [needed("q", "The query."), optional("page", "Page of results, from 1.")],
-        get(search_page::results);
+        [optional("q", Text, "The query."), optional("page", Text, "Page of results, from 1.")],
+        refuses [404, 503], get(search_page::results);
     Public "GET" "/go" Page, "Follows a result, and counts the click.",
-        [needed("t", "The result's signed ticket.")], get(click::go);
+        [needed("t", Text, "The result's signed ticket.")], refuses [303, 410, 503],
+        get(click::go);
     Public "GET" "/opensearch.xml" Other("application/opensearchdescription+xml"),
-        "Lets browsers add this search engine.", [], get(search_page::opensearch);
-    Public "GET" "/style.css" Other("text/css"), "The style sheet.", [], get(assets::style);
-    Public "GET" "/app.js" Other("text/javascript"), "The dashboard's script.", [],
+        "Lets browsers add this search engine.", [], refuses [], get(search_page::opensearch);
+    Public "GET" "/style.css" Other("text/css"), "The style sheet.", [], refuses [],
+        get(assets::style);
+    Public "GET" "/app.js" Other("text/javascript"), "The dashboard's script.", [], refuses [],
         get(assets::script);
-    Public "GET" "/icon.svg" Other("image/svg+xml"), "The icon.", [], get(assets::icon);
+    Public "GET" "/icon.svg" Other("image/svg+xml"), "The icon.", [], refuses [],
+        get(assets::icon);
     Public "GET" "/api/search" Json, "Results of a query.",
-        [needed("q", "The query."), optional("page", "Page of results, from 1."),
-         optional("count", "Results a page, at most 50.")], get(search_api::search);
-    Public "GET" "/api/openapi.json" Json, "This description.", [], get(openapi::describe);
-    Look "GET" "/dashboard" Page, "The crawl's figures.", [], get(dashboard::overview);
+        [needed("q", Text, "The query."),
+         optional("page", Count(MOST_PAGE), "Page of results, from 1."),
+         optional("count", Count(MOST_COUNT), "Results a page.")],
+        refuses [404, 503], get(search_api::search);
+    Public "GET" "/api/openapi.json" Json, "This description.", [], refuses [],
+        get(openapi::describe);
+    Look "GET" "/dashboard" Page, "The crawl's figures.", [], refuses [503],
+        get(dashboard::overview);
     Look "GET" "/dashboard/hosts" Page, "Hosts: delay, robots.txt, pages, price.", [],
-        get(dashboard::hosts);
+        refuses [503], get(dashboard::hosts);
     Look "GET" "/dashboard/sources" Page, "Sources: new links, value, next visit.", [],
-        get(dashboard::sources);
+        refuses [503], get(dashboard::sources);
     Look "GET" "/dashboard/page" Page, "What is known of a page, and why it is due or not.",
-        [optional("url", "The page.")], get(dashboard::page);
+        [optional("url", Text, "The page.")], refuses [503], get(dashboard::page);
     Look "GET" "/dashboard/what-if" Page, "Predicted figures at another budget.",
-        [optional("times", "The budget as a multiple of the current one.")], get(dashboard::what_if);
-    Look "GET" "/dashboard/reports" Page, "Lab reports.", [], get(reports::list);
-    Look "GET" "/dashboard/reports/{name}" Page, "One report.", [], get(reports::show);
-    Look "GET" "/status.json" Json, "The crawl's figures.", [], get(operate::status);
+        [optional("times", Text, "The budget as a multiple of the current one.")],
+        refuses [503], get(dashboard::what_if);
+    Look "GET" "/dashboard/reports" Page, "Lab reports.", [], refuses [], get(reports::list);
+    Look "GET" "/dashboard/reports/{name}" Page, "One report.", [], refuses [404],
+        get(reports::show);
+    Look "GET" "/status.json" Json, "The crawl's figures.", [], refuses [503],
+        get(operate::status);
     Look "GET" "/metrics" Other("text/plain"), "The figures in Prometheus's text format.", [],
-        get(operate::metrics);
+        refuses [503], get(operate::metrics);
     Look "GET" "/api/events" Other("text/event-stream"), "The figures as they change.", [],
-        get(events::events);
-    Look "GET" "/api/why" Json, "Why a page is due, or why not.", [needed("url", "The page.")],
-        get(operate::why);
+        refuses [503], get(events::events);
+    Look "GET" "/api/why" Json, "Why a page is due, or why not.",
+        [needed("url", Url, "The page.")], refuses [404, 503], get(operate::why);
     Look "GET" "/api/what-if" Json, "Predicted figures at another budget.",
-        [needed("times", "The budget as a multiple of the current one.")], get(operate::what_if);
+        [needed("times", Times, "The budget as a multiple of the current one.")],
+        refuses [404, 503], get(operate::what_if);
     Change "POST" "/api/seeds" Json, "Adds seeds.",
-        [needed("urls", "Their URLs, as a list.")], post(operate::add_seeds);
+        [needed("urls", Urls(MOST_SEEDS), "Their URLs, as a list.")], refuses [413, 503],
+        post(operate::add_seeds);
     Change "POST" "/api/budget" Json, "Sets the budget until the next start.",
-        [needed("budget", "Fetches per time, such as 5/s.")], post(operate::set_budget);
+        [needed("budget", Rate, "Fetches per time, such as 5/s.")], refuses [413, 503],
+        post(operate::set_budget);
 };
+
+/// Highest page of results, most results a page, and most seeds at once.
+pub(crate) const MOST_PAGE: u32 = 1_000;
+pub(crate) const MOST_COUNT: u32 = 50;
+pub(crate) const MOST_SEEDS: u32 = 10_000;
 
 /// The router of a server.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {
@@ -142,7 +184,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
     }
     router
         .fallback(no_such_page)
-        .method_not_allowed_fallback(no_such_page)
+        .method_not_allowed_fallback(other_method)
         .layer(from_fn_with_state(Arc::clone(shared), guard::check_host))
         .layer(from_fn(guard::add_headers))
         .with_state(Arc::clone(shared))
@@ -155,4 +197,14 @@ async fn no_such_page(uri: Uri) -> Response {
     }
     let why = "There is no page here. The search page is at / and the dashboard at /dashboard.";
     layout::message(StatusCode::NOT_FOUND, "Not found", why)
+}
+
+/// The path exists, but not with this method. The router adds `Allow`.
+async fn other_method(uri: Uri) -> Response {
+    let why = "This address does not take that method; the header Allow lists those it takes.";
+    let is_json = ROUTES.iter().any(|route| route.path == uri.path() && route.gives == Gives::Json);
+    if is_json {
+        return search_api::refuse(StatusCode::METHOD_NOT_ALLOWED, why);
+    }
+    layout::message(StatusCode::METHOD_NOT_ALLOWED, "Wrong method", why)
 }

@@ -16,6 +16,7 @@ use tidewatch_search::{
 use crate::client;
 use crate::layout::{self, Part};
 use crate::net::Peer;
+use crate::routes::MOST_PAGE;
 use crate::shared::{Search, Shared, now_ms};
 
 /// Results on a page.
@@ -28,18 +29,16 @@ pub(crate) struct Asked {
     q: String,
     #[serde(default)]
     page: String,
-    #[serde(default)]
-    pub(crate) count: String,
 }
 
 impl Asked {
-    pub(crate) fn query(&self) -> Query {
+    fn query(&self) -> Query {
         Query::read(&self.q)
     }
 
     /// The page of results, from 0; the first if it is not a number.
-    pub(crate) fn page(&self) -> usize {
-        self.page.parse::<usize>().unwrap_or(1).clamp(1, 1_000) - 1
+    fn page(&self) -> usize {
+        self.page.parse::<usize>().unwrap_or(1).clamp(1, MOST_PAGE as usize) - 1
     }
 }
 

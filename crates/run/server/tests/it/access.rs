@@ -119,7 +119,7 @@ fn the_description_names_every_route() {
     for route in ROUTES {
         let operation = &described["paths"][route.path][route.method.to_lowercase()];
         assert_eq!(operation["summary"], route.about);
-        assert_eq!(operation["responses"]["401"].is_object(), route.access == Access::Change);
+        assert_eq!(operation["responses"]["401"].is_object(), route.access != Access::Public);
     }
 }
 
@@ -139,6 +139,29 @@ fn reports_are_shown_and_nothing_else_of_the_disk() {
     }
 }
 
+/// RFC 9112 §3.2: a request with two Host headers is refused, since servers read different ones.
+#[test]
+fn a_request_for_two_hosts_is_refused() {
+    let stage = Stage::new(&[]);
+    assert_eq!(stage.send("GET", "/", &["Host: localhost"]).status, 200);
+    assert_eq!(stage.send("GET", "/", &["Host: localhost", "Host: localhost"]).status, 421);
+    assert_eq!(stage.send("GET", "/", &["Host: localhost", "Host: a.example"]).status, 421);
+}
+
+#[test]
+fn another_method_is_told_which_are_taken() {
+    let stage = Stage::new(&[]);
+    for (method, path, allowed) in [
+        ("DELETE", "/api/why", "GET,HEAD"),
+        ("GET", "/api/seeds", "POST"),
+        ("PUT", "/dashboard", "GET,HEAD"),
+    ] {
+        let answer = stage.send(method, path, &["Host: localhost"]);
+        assert_eq!(answer.status, 405, "{method} {path}");
+        assert!(answer.head.to_lowercase().contains(&format!("allow: {}", allowed.to_lowercase())));
+    }
+}
+
 /// Whoever asks the API gets JSON, also when refused; whoever asks for a page gets a page.
 #[test]
 fn the_api_refuses_in_json() {
@@ -146,7 +169,13 @@ fn the_api_refuses_in_json() {
     let refusals = [
         ("POST", "/api/budget", 401),
         ("POST", "/api/seeds", 401),
-        ("GET", "/api/budget", 404),
+        ("GET", "/api/budget", 405),
+        ("GET", "/api/search?q=a&page=0", 400),
+        ("GET", "/api/search?q=a&count=x", 400),
+        ("GET", "/api/search?q=a&q=b", 400),
+        ("GET", "/api/search", 400),
+        ("GET", "/api/why?url=nothing", 400),
+        ("GET", "/api/what-if?times=1&times=2", 400),
         ("GET", "/api/nothing", 404),
     ];
     for (method, path, status) in refusals {
