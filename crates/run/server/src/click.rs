@@ -77,7 +77,7 @@ fn answer(verdict: Verdict) -> Response {
         Verdict::Forged => {
             let why = "This link was not made by this search page, or was changed since. Search \
                        again and follow a result.";
-            layout::message(StatusCode::BAD_REQUEST, "Invalid link", why)
+            layout::message(StatusCode::FORBIDDEN, "Invalid link", why)
         }
         Verdict::Expired(url) => {
             let body = html! {

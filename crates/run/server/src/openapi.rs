@@ -80,6 +80,7 @@ fn refusal(status: u16, gives: Gives) -> Value {
         303 => "Leads to the result.",
         400 => "The request is malformed; the answer says where.",
         401 => "The token is missing or wrong.",
+        403 => "The link was not made by this server, or was changed.",
         404 => "There is nothing of that name.",
         410 => "The page has left the index, or the result was shown too long ago.",
         413 => "The body is longer than 1 MiB.",
@@ -115,7 +116,7 @@ fn parameter(parameter: &Parameter) -> Value {
 
 /// The JSON schema of a parameter's values.
 fn schema(form: Form) -> Value {
-    let url = json!({ "type": "string", "format": "uri", "pattern": "^https?://[a-z0-9.-]+/" });
+    let url = json!({ "type": "string", "pattern": "^https?://[a-z0-9]+(\\.[a-z0-9]+)*/" });
     match form {
         Form::Text => json!({ "type": "string" }),
         Form::Count(most) => json!({ "type": "integer", "minimum": 1, "maximum": most }),

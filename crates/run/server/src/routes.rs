@@ -119,7 +119,7 @@ pub const ROUTES: &[Route] = routes! {
         [optional("q", Text, "The query."), optional("page", Text, "Page of results, from 1.")],
         refuses [404, 503], get(search_page::results);
     Public "GET" "/go" Page, "Follows a result, and counts the click.",
-        [needed("t", Text, "The result's signed ticket.")], refuses [303, 410, 503],
+        [needed("t", Text, "The result's signed ticket.")], refuses [303, 403, 410, 503],
         get(click::go);
     Public "GET" "/opensearch.xml" Other("application/opensearchdescription+xml"),
         "Lets browsers add this search engine.", [], refuses [], get(search_page::opensearch);

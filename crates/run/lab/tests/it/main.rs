@@ -4,7 +4,6 @@
 
 mod echo;
 mod engine;
-mod freshness;
 mod import;
 mod longevity;
 mod order;
