@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Span};
 use tidewatch_frontier::{Limits, Politeness, Revisit, SlowLane};
+use tidewatch_robots::Use;
 use toml::{Table, Value};
 
 pub use self::site::{Secret, Site};
@@ -33,6 +34,8 @@ pub struct Config {
     pub agent: String,
     /// A page or address where people reach the operator.
     pub contact: String,
+    /// What the crawl is for; content whose owner denies all of it is not kept.
+    pub uses: Vec<Use>,
     /// How servers are treated.
     pub politeness: Politeness,
     /// How long a page rests between two fetches.
@@ -103,6 +106,7 @@ impl Default for Config {
             seed: 1,
             agent: "Tidewatch".into(),
             contact: String::new(),
+            uses: vec![Use::Search, Use::Archive],
             politeness: Politeness::default(),
             revisit: Revisit::default(),
             allow_private: false,
@@ -161,6 +165,9 @@ const KEYS: &[Key] = keys! {
     "budget" => budget, "Fetches per time of the whole crawl: 5/s, 300/min, 2/h.";
     "policy" => policy, "Which policy chooses pages; `tidewatch lab list` names them.";
     "seed" => seed, "Seed of all randomness: the same seed and events give the same choices.";
+    "use" => uses,
+        "What you use pages for: \"search\", \"archive\", \"ai-input\", \"train-ai\". A page whose owner \
+         denies all of it (Content-Signal, Content-Usage, TDMRep, noai) is neither fetched nor kept.";
     "agent.name" => agent, "Product token, as robots.txt files name it.";
     "agent.contact" => contact,
         "Where people reach you: a page or mail address, sent with every request.";

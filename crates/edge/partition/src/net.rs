@@ -1,16 +1,20 @@
 //! Carries out jobs over the network.
 
+use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidewatch_archive::{Digest, Exchange, Packed, Revisit, digest};
-use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_core::{HostId, Reason, Span};
 use tidewatch_fetch::{
     AddressPolicy, BadHosts, BadRoots, CertificateDer, Dns, End, Failure, Fetched, Fetcher, Hop,
     Hosts, Proxy, Purpose, Request, Resolve, Response, Validators, read_roots,
 };
+use tidewatch_parse::document::Source;
+use tidewatch_parse::wall;
+use tidewatch_robots::Wishes;
 
 use crate::Config;
 use crate::config::Site;
@@ -125,7 +129,7 @@ impl Net {
         match job {
             Job::Resolve { host, name, .. } => self.resolve(host, &name).await,
             Job::Robots { host, url } => self.robots(host, url).await,
-            Job::Page { host, page, url, held, requisites } => {
+            Job::Page { host, page, url, held, requisites, wishes } => {
                 let asked = SystemTime::now();
                 let fetched = self.fetch(&url, held.as_ref()).await;
                 let response = fetched.response();
@@ -133,7 +137,7 @@ impl Net {
                     response.map_or((None, 0), |r| (Some(r.status), r.body.len() as u64));
                 // A page that makes the parser panic fails; its host and the crawl go on.
                 let read = || {
-                    let (mut came, packed) = self.read_page(&url, held.as_ref(), &fetched);
+                    let (mut came, packed) = self.read_page(&url, held.as_ref(), wishes, &fetched);
                     if let (Came::Content(content), Some(response), true) =
                         (&mut came, fetched.response(), requisites)
                     {
@@ -171,6 +175,10 @@ impl Net {
         let took = took(&fetched);
         let retry_after = fetched.response().and_then(wait);
         let found = match (&fetched.end, fetched.response()) {
+            // A challenge page in its place says nothing about what is allowed.
+            (End::Answered, Some(response)) if is_wall(&request.url, response, 0) => {
+                Err(Reason::Walled)
+            }
             (End::Answered, Some(response)) => Ok((response.status, response.body.clone())),
             // RFC 9309 §2.3.1.2: as if there were no robots.txt.
             (End::Failed(Failure::TooManyRedirects { .. }), _) => Ok((404, Vec::new())),
@@ -193,15 +201,36 @@ impl Net {
         &self,
         url: &CanonicalUrl,
         held: Option<&Held>,
+        said: Wishes,
         fetched: &Fetched,
     ) -> (Came, Option<Packed>) {
         let Some(hop) = fetched.hops.last() else {
             return (Came::Nothing(fetched.end.reason().unwrap_or(Reason::Incomplete)), None);
         };
         let digest = hop.response.as_ref().map_or_else(Digest::default, |r| digest(&r.body));
-        let came = self.came(url, &fetched.end, hop, digest);
+        let mut came = self.came(url, &fetched.end, hop, digest);
+        // A wall is not archived: replay would show it as a version of the page.
+        let links = match &came {
+            Came::Content(content) => Some(content.links.len()),
+            Came::Overloaded(..) | Came::Refused(_) => Some(0),
+            Came::Same | Came::Moved { .. } | Came::Gone | Came::Nothing(_) => None,
+        };
+        if let (Some(response), Some(links)) = (&hop.response, links)
+            && is_wall(url, response, links)
+        {
+            return (Came::Overloaded(Reason::Walled, wait(response)), None);
+        }
+        let mut metadata = format!("fetchTimeMs: {}\r\n", hop.total.as_millis());
+        let mut wishes = said;
+        if let Came::Content(content) = &mut came {
+            wishes = wishes.and(content.capture.wishes);
+            content.capture.wishes = wishes;
+        }
+        if !wishes.is_empty() {
+            let _ = write!(metadata, "usage: {wishes}\r\n");
+        }
         let packed = hop.response.as_ref().filter(|_| fetched.failure().is_none());
-        let packed = packed.map(|response| self.pack(url, hop, response, digest, held));
+        let packed = packed.map(|response| self.pack(url, hop, response, digest, held, &metadata));
         (came, packed)
     }
 
@@ -239,6 +268,7 @@ impl Net {
         response: &Response,
         digest: Digest,
         held: Option<&Held>,
+        metadata: &str,
     ) -> Packed {
         let is_not_modified = response.status == 304;
         let repeats = |held: &&Held| is_not_modified || digest == held.digest;
@@ -248,7 +278,7 @@ impl Net {
             digest: held.digest,
             is_not_modified,
         });
-        let metadata = format!("fetchTimeMs: {}\r\n", hop.total.as_millis());
+
         let exchange = Exchange {
             url: url.as_str(),
             unix_micros: unix_micros(hop.at),
@@ -266,10 +296,23 @@ impl Net {
                 _ => None,
             },
             revisit,
-            metadata: &metadata,
+            metadata,
         };
         Packed::new(&exchange, self.level)
     }
+}
+
+/// Whether a response is a challenge or block page.
+fn is_wall(url: &CanonicalUrl, response: &Response, links: usize) -> bool {
+    let Ok(base) = Base::of(url) else { return false };
+    let source = Source {
+        base: &base,
+        content_type: response.header("content-type"),
+        robots_tags: &[],
+        kind: None,
+        bytes: &response.body,
+    };
+    wall::recognise(&source, links, |name| response.header(name)).is_some()
 }
 
 fn setting_file(key: &'static str, file: &str) -> Result<Vec<u8>, NoNetwork> {

@@ -320,7 +320,8 @@ impl Partition {
             ),
         });
         let requisites = self.config.scope.requisites;
-        Ok(Some(Job::Page { host, page, url, held, requisites }))
+        let wishes = self.wishes(host, &row.path)?;
+        Ok(Some(Job::Page { host, page, url, held, requisites, wishes }))
     }
 
     /// The address that a host resolved to last.

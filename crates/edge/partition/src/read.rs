@@ -9,6 +9,7 @@ use tidewatch_parse::extract::Extract;
 use tidewatch_parse::fragments::Shingling;
 use tidewatch_parse::reading::Scope;
 use tidewatch_parse::requisites::requisites;
+use tidewatch_robots::Wishes;
 use tidewatch_store::Capture;
 
 use crate::work::Content;
@@ -49,6 +50,7 @@ pub(crate) fn read(
     let headers = |name: &str| response.all(name).collect();
     let mut parsed = parse_response(&base, headers, body, &wanted);
     cut(parsed.title().trim(), MOST_TITLE).clone_into(&mut content.capture.title);
+    content.capture.wishes = parsed.robots.wishes.and(said_by_headers(headers));
     content.extract = (text_bytes > 0).then(|| Extract::take(&mut parsed));
     fill(parsed, &base, &mut content);
     content
@@ -86,10 +88,20 @@ pub(crate) fn read_record(url: &CanonicalUrl, record: &Record, agent: &str) -> C
     let wanted = Wanted { agent, shingling, text_bytes: 0, scope: Scope::Content };
     let is_whole = record.field("WARC-Truncated").is_none();
     let body = if is_whole { body } else { whole_part(body) };
-    let parsed = parse_response(&base, |name: &str| record.http_headers(name), body, &wanted);
+    let headers = |name: &str| record.http_headers(name);
+    let parsed = parse_response(&base, headers, body, &wanted);
     cut(parsed.title().trim(), MOST_TITLE).clone_into(&mut content.capture.title);
+    content.capture.wishes = parsed.robots.wishes.and(said_by_headers(headers));
     fill(parsed, &base, &mut content);
     content
+}
+
+/// What the owner says in headers about the use of a response.
+fn said_by_headers<T: AsRef<str>>(all: impl Fn(&str) -> Vec<T>) -> Wishes {
+    let (usage, reserved) = (all("content-usage"), all("tdm-reservation"));
+    let usage = usage.iter().map(|value| Wishes::of_usage(value.as_ref()));
+    let reserved = reserved.iter().map(|value| Wishes::of_reservation(value.as_ref()));
+    usage.chain(reserved).fold(Wishes::NONE, Wishes::and)
 }
 
 /// What a browser loads to show a response.

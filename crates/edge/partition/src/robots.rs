@@ -18,9 +18,9 @@ pub(crate) struct RobotsCache {
 }
 
 impl RobotsCache {
-    /// Whether a host's rules allow a path; `None` if they are not in memory.
-    pub(crate) fn allows(&self, host: HostId, path: &str) -> Option<bool> {
-        self.rules.get(&host).map(|robots| robots.allows(path))
+    /// A host's rules, if they are in memory.
+    pub(crate) fn of(&self, host: HostId) -> Option<&Robots> {
+        self.rules.get(&host)
     }
 
     /// Caches a host's rules, replacing earlier ones.

@@ -8,6 +8,7 @@ use tidewatch_archive::{Digest, Packed};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId, Reason, Span};
 use tidewatch_parse::extract::Extract;
+use tidewatch_robots::Wishes;
 use tidewatch_store::Capture;
 
 /// Something to request or look up.
@@ -41,6 +42,8 @@ pub enum Job {
         held: Option<Held>,
         /// Whether its requisites are wanted.
         requisites: bool,
+        /// What its host's robots.txt says about its use.
+        wishes: Wishes,
     },
 }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Time};
 use tidewatch_parse::extract::Extract;
+use tidewatch_robots::Use;
 use tidewatch_store::{CopyRow, Place, Store, StoreError};
 
 use crate::PageRef;
@@ -171,7 +172,7 @@ impl Feeder {
     fn task(&mut self, store: &Store, page: PageId, unix: Unix<'_>) -> Result<Task, StoreError> {
         let tables = store.tables()?;
         let gone = || Ok(Task::Remove(PageRef::new(self.partition, page)));
-        let Some(copy) = tables.copy(page)? else { return gone() };
+        let Some(copy) = tables.copy(page)?.filter(|copy| !is_denied(copy)) else { return gone() };
         let damaged = || StoreError::Damaged { table: "pages", key: u64::from(page.0) };
         let row = tables.page(page)?.ok_or_else(damaged)?;
         let host = tables.host(row.host)?.ok_or_else(damaged)?;
@@ -219,4 +220,8 @@ impl Feeder {
         self.scan = Some(scan);
         Ok(())
     }
+}
+/// Whether the owner of a page denies its use for search.
+fn is_denied(copy: &CopyRow) -> bool {
+    copy.capture.as_ref().is_some_and(|capture| capture.wishes.denies(Use::Search))
 }

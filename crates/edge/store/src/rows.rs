@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{DropReason, HostId, PageId, Reason, Time};
 use tidewatch_frontier::tape::Input;
+use tidewatch_robots::Wishes;
 
 /// A page's address and how it was found. Never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +109,8 @@ pub struct Capture {
     pub body_bytes: u64,
     /// The title of the page or feed; empty without one.
     pub title: String,
+    /// What its owner says about its use. Must stay the last field.
+    pub wishes: Wishes,
 }
 
 /// What a host's robots.txt said.

@@ -356,7 +356,8 @@ fn decode<T: DeserializeOwned>(
 ) -> Result<T, StoreError> {
     let damaged = |_| StoreError::Damaged { table, key };
     match postcard::from_bytes(bytes) {
-        // A row from before copies had a capture: it ends where the byte of `None` would be.
+        // A row from before copies had a capture, or captures had wishes, lacks its last byte, which
+        // is 0 for none.
         Err(_) if table == COPIES => postcard::from_bytes(&[bytes, &[0]].concat()).map_err(damaged),
         read => read.map_err(damaged),
     }

@@ -102,6 +102,8 @@ named! {
         Gone = "gone",
         /// The crawler stopped before the fetch ended, which is no failure of the page.
         OwnStop = "own-stop",
+        /// A challenge or block page stood in the page's place.
+        Walled = "walled",
     }
 }
 
@@ -118,6 +120,7 @@ impl Reason {
             Reason::RobotsUnreachable
             | Reason::Unavailable
             | Reason::TooManyRequests
+            | Reason::Walled
             | Reason::BlockedAddress
             | Reason::NoAddress
             | Reason::Dns
@@ -182,6 +185,8 @@ named! {
         NotIncluded = "not-included",
         /// Its file type is not wanted.
         FileType = "file-type",
+        /// Its owner denies every use that the operator declared.
+        UseDenied = "use-denied",
     }
 }
 

@@ -25,6 +25,7 @@ pub mod reading;
 mod refused;
 pub mod requisites;
 pub mod sitemap;
+pub mod wall;
 mod xml;
 
 pub use refused::Refused;

@@ -4,6 +4,8 @@
 
 use serde::Serialize;
 
+use crate::usage::Wishes;
+
 /// What a crawler is asked not to do with a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[allow(clippy::struct_excessive_bools)] // Each is one word of the protocol.
@@ -16,6 +18,9 @@ pub struct Directives {
     pub noarchive: bool,
     /// Do not show a snippet of the page.
     pub nosnippet: bool,
+    /// What its owner says about its use.
+    #[serde(serialize_with = "crate::usage::as_text")]
+    pub wishes: Wishes,
 }
 
 /// Directives that have a value, so that the colon after them ends no crawler's name.
@@ -31,6 +36,8 @@ impl Directives {
         let name = name.trim();
         if name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(agent) {
             content.split(',').take(MAX_WORDS).for_each(|word| self.add(word));
+        } else if name.eq_ignore_ascii_case("tdm-reservation") {
+            self.wishes = self.wishes.and(Wishes::of_reservation(content));
         }
     }
 
@@ -60,6 +67,7 @@ impl Directives {
         self.noindex |= none || is("noindex");
         self.nofollow |= none || is("nofollow");
         self.noarchive |= is("noarchive") || is("nocache");
+        self.wishes = self.wishes.and(Wishes::of_directive(word));
         self.nosnippet |= is("nosnippet") || is("max-snippet:0") || is("max-snippet: 0");
     }
 }
@@ -83,9 +91,15 @@ mod tests {
         assert!(header("noindex, NOFOLLOW").nofollow);
         assert_eq!(header("otherbot: none"), Directives::default());
         let mixed = header("otherbot: noindex, nofollow, tidewatch: noarchive");
-        assert_eq!(mixed, Directives { noarchive: true, ..Directives::default() });
+        let no_archive = Wishes::of_directive("noarchive");
+        assert_eq!(
+            mixed,
+            Directives { noarchive: true, wishes: no_archive, ..Directives::default() }
+        );
         let dated = header("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex");
-        assert_eq!(dated, Directives { noindex: true, ..Directives::default() });
+        let no_search = Wishes::of_directive("noindex");
+        assert_eq!(dated, Directives { noindex: true, wishes: no_search, ..Directives::default() });
+        assert_eq!(header("noai, otherbot: noindex").wishes.to_string(), "ai-input=n, train-ai=n");
         assert!(header("max-snippet:0").nosnippet);
     }
 
@@ -95,7 +109,10 @@ mod tests {
         directives.add_meta("ROBOTS", "noindex", "tidewatch");
         directives.add_meta("Tidewatch", "nofollow", "tidewatch");
         directives.add_meta("otherbot", "noarchive", "tidewatch");
-        let want = Directives { noindex: true, nofollow: true, ..Directives::default() };
+        directives.add_meta("TDM-Reservation", "1", "tidewatch");
+        assert_eq!(directives.wishes.to_string(), "search=n, ai-input=n, train-ai=n");
+        let wishes = directives.wishes;
+        let want = Directives { noindex: true, nofollow: true, wishes, ..Directives::default() };
         assert_eq!(directives, want);
     }
 }

@@ -1,5 +1,5 @@
 //! Reads robots.txt, `X-Robots-Tag` and meta robots, by RFC 9309 and, where that leaves room, as
-//! Google documents its own reading.
+//! Google documents its own reading; and what owners say about the use of their content ([`Wishes`]).
 //!
 //! ```
 //! use tidewatch_robots::Robots;
@@ -36,10 +36,12 @@
 mod directives;
 mod lines;
 mod pattern;
+mod usage;
 
 use std::time::Duration;
 
 pub use self::directives::Directives;
+pub use self::usage::{Use, Wishes};
 
 use self::{
     lines::{Field, Lines},
@@ -60,9 +62,17 @@ const MAX_CRAWL_DELAY: Duration = Duration::from_hours(24);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Robots {
     rules: Vec<Rule>,
+    usages: Vec<Usage>,
     crawl_delay: Option<Duration>,
     sitemaps: Vec<String>,
     denies_all: bool,
+}
+
+/// A `Content-Signal` or `Content-Usage` line.
+#[derive(Debug, Clone, PartialEq)]
+struct Usage {
+    pattern: Pattern,
+    wishes: Wishes,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -121,7 +131,13 @@ impl Robots {
 
     /// No robots.txt: everything is allowed. Also what too many redirects mean.
     pub fn absent() -> Self {
-        Self { rules: Vec::new(), crawl_delay: None, sitemaps: Vec::new(), denies_all: false }
+        Self {
+            rules: Vec::new(),
+            usages: Vec::new(),
+            crawl_delay: None,
+            sitemaps: Vec::new(),
+            denies_all: false,
+        }
     }
 
     /// A robots.txt that could not be had: everything is forbidden until it can.
@@ -152,6 +168,20 @@ impl Robots {
     /// Whether a path and query may be fetched.
     pub fn allows(&self, target: &str) -> bool {
         self.decide(target).allowed
+    }
+
+    /// What the owner says about the use of what a path and query bring: `Content-Signal` and
+    /// `Content-Usage` lines. Among lines with a path, the longest that matches counts; lines of equal
+    /// length add up.
+    pub fn wishes(&self, target: &str) -> Wishes {
+        if self.usages.is_empty() {
+            return Wishes::NONE;
+        }
+        let target = pattern::normal(if target.is_empty() { "/" } else { target });
+        let matching = || self.usages.iter().filter(|usage| usage.pattern.matches(&target));
+        let longest = matching().map(|usage| usage.pattern.len()).max();
+        let said = matching().filter(|usage| Some(usage.pattern.len()) == longest);
+        said.fold(Wishes::NONE, |all, usage| all.and(usage.wishes))
     }
 
     /// Whether nothing is allowed because the file could not be had.
@@ -191,6 +221,7 @@ struct Scope {
     is_open: bool,
     was_named: bool,
     rules: Vec<Rule>,
+    usages: Vec<Usage>,
     crawl_delay: Option<Duration>,
 }
 
@@ -205,6 +236,12 @@ impl Scope {
             push(decoded);
         }
         push(as_written);
+    }
+
+    fn usage(&mut self, path: &str, wishes: Wishes) {
+        if self.is_open && !wishes.is_empty() {
+            self.usages.push(Usage { pattern: Pattern::new(path), wishes });
+        }
     }
 
     fn delay(&mut self, delay: Duration) {
@@ -232,6 +269,11 @@ impl Reading {
                 self.in_rules |= self.own.is_open || self.everybody.is_open;
                 self.own.rule(allows, number, path);
                 self.everybody.rule(allows, number, path);
+            }
+            Field::Usage { path, wishes } => {
+                self.in_rules |= self.own.is_open || self.everybody.is_open;
+                self.own.usage(path, wishes);
+                self.everybody.usage(path, wishes);
             }
             Field::CrawlDelay(delay) => {
                 self.own.delay(delay);
@@ -265,6 +307,7 @@ impl Reading {
         let scope = if self.own.was_named { self.own } else { self.everybody };
         Robots {
             rules: scope.rules,
+            usages: scope.usages,
             crawl_delay: scope.crawl_delay,
             sitemaps: self.sitemaps,
             denies_all: false,

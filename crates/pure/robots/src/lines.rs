@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::pattern::push_triplet;
+use crate::usage::Wishes;
 
 /// Bytes of one line that are looked at: eight times the longest URL of an old
 /// browser less one for an end mark, which is what Google's parser takes.
@@ -17,7 +18,15 @@ pub(super) const MAX_LINE_BYTES: usize = 8 * 2083 - 1;
 #[derive(Debug, PartialEq)]
 pub(super) enum Field<'a> {
     UserAgent(&'a str),
-    Rule { allows: bool, path: &'a str },
+    Rule {
+        allows: bool,
+        path: &'a str,
+    },
+    /// `path` is `/` where the line has none.
+    Usage {
+        path: &'a str,
+        wishes: Wishes,
+    },
     CrawlDelay(Duration),
     Sitemap(&'a str),
 }
@@ -107,10 +116,24 @@ fn field(line: &str) -> Option<Field<'_>> {
         Some(Field::Rule { allows: false, path: value })
     } else if is(&["crawl-delay", "crawldelay", "crawl delay"]) {
         delay(value).map(Field::CrawlDelay)
+    } else if is(&["content-signal"]) {
+        let (path, rest) = usage_path(value);
+        Some(Field::Usage { path, wishes: Wishes::of_signal(rest) })
+    } else if is(&["content-usage"]) {
+        let (path, rest) = usage_path(value);
+        Some(Field::Usage { path, wishes: Wishes::of_usage(rest) })
     } else if is(&["sitemap", "site-map"]) && !value.is_empty() {
         Some(Field::Sitemap(value))
     } else {
         None
+    }
+}
+
+/// The path of a usage line, and what it says: `/a train-ai=n`, or `train-ai=n` for every path.
+fn usage_path(value: &str) -> (&str, &str) {
+    match value.split_once(is_blank) {
+        Some((path, rest)) if path.starts_with('/') => (path, rest),
+        _ => ("/", value),
     }
 }
 

@@ -33,6 +33,10 @@ pub struct WebHabits {
     pub failure: f64,
     /// Length of such a period.
     pub failure_period: Span,
+    /// Probability that a host answers with challenge pages in a period.
+    pub wall: f64,
+    /// Length of such a period.
+    pub wall_period: Span,
     /// Hosts that reply slowly.
     pub slow: f64,
     /// Longest delay, in real time.
@@ -54,6 +58,8 @@ impl Default for WebHabits {
             outage_period: Span::MINUTE.times(30),
             failure: 0.003,
             failure_period: Span::MINUTE.times(10),
+            wall: 0.0,
+            wall_period: Span::HOUR,
             slow: 0.08,
             slowest: Duration::from_millis(400),
         }
@@ -73,6 +79,7 @@ impl WebHabits {
             gone: 0.0,
             outage: 0.0,
             failure: 0.0,
+            wall: 0.0,
             slow: 0.0,
             ..WebHabits::default()
         }
@@ -118,6 +125,15 @@ impl WebHabits {
         draws.chance(self.outage).then(|| Time::ZERO + self.outage_period.times(number + 1))
     }
 
+    /// The challenge pages of `host` at `now`, if it has raised a wall.
+    pub(crate) fn wall(&self, seed: u64, host: u32, now: Time) -> Option<WebWall> {
+        let mut draws = Draws::of(seed, "web.wall", u64::from(host));
+        draws.seek(2 * (now.as_micros() / self.wall_period.as_micros().max(1)));
+        let is_up = draws.chance(self.wall);
+        let kind = WebWall::ALL[draws.below(WebWall::ALL.len() as u64) as usize];
+        is_up.then_some(kind)
+    }
+
     /// Whether fetching `page` at `now` fails.
     pub(crate) fn fails(&self, seed: u64, page: u32, now: Time) -> bool {
         let mut draws = Draws::of(seed, "web.failure", u64::from(page));
@@ -134,6 +150,23 @@ pub(crate) struct HostHabits {
     pub(crate) crawl_delay_s: Option<u64>,
     pub(crate) has_circle: bool,
     pub(crate) delay: Duration,
+}
+
+/// How a wall looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WebWall {
+    /// Status 200; a script of the service gives it away.
+    Script,
+    /// Status 403 and a header that says so.
+    Header,
+    /// Status 429 with a puzzle.
+    Limit,
+    /// Status 503 with a browser check.
+    Check,
+}
+
+impl WebWall {
+    const ALL: [WebWall; 4] = [WebWall::Script, WebWall::Header, WebWall::Limit, WebWall::Check];
 }
 
 /// How the linked URL of a page redirects to it.

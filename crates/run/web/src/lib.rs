@@ -33,4 +33,4 @@ pub use server::{
     Connection, Counters, HostCounters, Limits, LoggedRequest, Names, RequestLog, ServerOptions,
     WebServer,
 };
-pub use site::{PageRequest, Reply, Served, Site, over_http};
+pub use site::{PageRequest, Reply, Served, Site, WALL_TITLE, over_http};

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tidewatch_core::{Rate, Span};
+use tidewatch_robots::Use;
 use toml::Value;
 
 use crate::scope::{FileType, ListedHost, Reach, UrlPattern};
@@ -121,6 +122,10 @@ impl Item for ListedHost {
 impl Item for FileType {
     const WANTED: &'static str = "a list of file types: html, pdf, text, xml, json, office, image, \
                                   audio, video, style, script, font, archive";
+}
+
+impl Item for Use {
+    const WANTED: &'static str = "a list of uses: search, archive, ai-input, train-ai";
 }
 
 impl<T: Item> Setting for Vec<T> {

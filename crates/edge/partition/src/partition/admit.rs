@@ -4,7 +4,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{DropReason, HostId, LinkSeen, PageId, Time};
 use tidewatch_frontier::hygiene;
 use tidewatch_frontier::tape::Input;
-use tidewatch_robots::Robots;
+use tidewatch_robots::{Robots, Wishes};
 use tidewatch_store::{Hops, PageRow};
 
 use super::hygiene::is_probe;
@@ -72,9 +72,10 @@ impl Partition {
         }
         // A page that is forbidden by rules not in memory is dropped when its turn comes.
         let path = url.path_and_query();
-        let allows = host.and_then(|host| self.robots.allows(host, path));
-        if allows == Some(false) && !self.config.is_own(url) {
-            return Err(DropReason::Disallowed);
+        if let Some(robots) = host.and_then(|host| self.robots.of(host))
+            && !self.config.is_own(url)
+        {
+            self.forbids(robots, path).map_or(Ok(()), Err)?;
         }
         if self.pages.store().pages() >= self.config.most_pages() {
             return Err(DropReason::MemoryFull);
@@ -83,7 +84,7 @@ impl Partition {
     }
 
     /// Why a known page must not be fetched now: the scope is narrower than when the page became known,
-    /// or robots.txt disallows it.
+    /// robots.txt disallows it, or denies every declared use.
     pub(super) fn barred(
         &mut self,
         host: HostId,
@@ -97,14 +98,16 @@ impl Partition {
             Err(dropped) if !is_needed => return Ok(Some(dropped)),
             _ => {}
         }
-        let is_disallowed = !self.config.is_own(url) && !self.allows(host, &row.path)?;
-        Ok(is_disallowed.then_some(DropReason::Disallowed))
+        if self.config.is_own(url) {
+            return Ok(None);
+        }
+        self.forbidden(host, &row.path)
     }
 
     /// Whether robots.txt disallows a URL that is fetched nevertheless, as one of an own host.
     pub fn overrides_robots(&mut self, url: &CanonicalUrl) -> Result<bool, CrawlError> {
         let Some(host) = self.pages.host_of(url.origin()) else { return Ok(false) };
-        Ok(self.config.is_own(url) && !self.allows(host, url.path_and_query())?)
+        Ok(self.config.is_own(url) && self.forbidden(host, url.path_and_query())?.is_some())
     }
 
     /// Tells the frontier the gaps of known hosts, as far as they are others now.
@@ -121,15 +124,37 @@ impl Partition {
         Ok(())
     }
 
-    /// Whether the host's robots.txt, which has been read, allows a path.
-    pub(super) fn allows(&mut self, host: HostId, path: &str) -> Result<bool, CrawlError> {
-        if let Some(allows) = self.robots.allows(host, path) {
-            return Ok(allows);
+    /// Why the host's robots.txt forbids a path, if it was read and does.
+    pub(super) fn forbidden(
+        &mut self,
+        host: HostId,
+        path: &str,
+    ) -> Result<Option<DropReason>, CrawlError> {
+        self.read_robots(host)?;
+        Ok(self.robots.of(host).and_then(|robots| self.forbids(robots, path)))
+    }
+
+    /// What the host's robots.txt says about the use of a path.
+    pub(super) fn wishes(&mut self, host: HostId, path: &str) -> Result<Wishes, CrawlError> {
+        self.read_robots(host)?;
+        Ok(self.robots.of(host).map_or(Wishes::NONE, |robots| robots.wishes(path)))
+    }
+
+    fn forbids(&self, robots: &Robots, path: &str) -> Option<DropReason> {
+        if !robots.allows(path) {
+            return Some(DropReason::Disallowed);
         }
-        let Some(row) = self.pages.host_row(host)?.robots else { return Ok(true) };
-        let robots = Robots::of_response(row.status, &row.body, &self.config.agent);
-        let allows = robots.allows(path);
-        self.robots.keep(host, robots);
-        Ok(allows)
+        robots.wishes(path).denies_all(&self.config.uses).then_some(DropReason::UseDenied)
+    }
+
+    /// Caches the host's robots.txt, if it was ever read.
+    pub(super) fn read_robots(&mut self, host: HostId) -> Result<(), CrawlError> {
+        if self.robots.of(host).is_none()
+            && let Some(row) = self.pages.host_row(host)?.robots
+        {
+            let robots = Robots::of_response(row.status, &row.body, &self.config.agent);
+            self.robots.keep(host, robots);
+        }
+        Ok(())
     }
 }

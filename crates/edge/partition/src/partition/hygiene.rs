@@ -1,6 +1,6 @@
 //! Pages not worth keeping, recognised by their content rather than their URL.
 //!
-//! Two kinds. A *duplicate* shows a reader the same as another page of its host, or has the same
+//! Besides pages whose owner denies every declared use, there are two kinds. A *duplicate* shows a reader the same as another page of its host, or has the same
 //! whole sketch. A *soft 404* has status 200 but the content that its host returns for a page that
 //! cannot exist. The crawl requests such a page once: the probe is a page like any other, so it
 //! waits for its turn, keeps the gap and obeys robots.txt.
@@ -72,6 +72,9 @@ impl Partition {
         content: &Content,
         is_held: bool,
     ) -> Result<Option<DropReason>, CrawlError> {
+        if content.capture.wishes.denies_all(&self.config.uses) {
+            return Ok(Some(DropReason::UseDenied));
+        }
         if row.hops.is_requisite() {
             return Ok(None);
         }

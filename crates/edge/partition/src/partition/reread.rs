@@ -103,7 +103,7 @@ impl Partition {
         for link in &links {
             // The rules of its host may not be in memory yet.
             if let Some(host) = self.pages.host_of(link.origin()) {
-                self.allows(host, link.path_and_query())?;
+                self.read_robots(host)?;
             }
             seen.extend(self.link(link, found, now)?.map(|link| link.page));
         }

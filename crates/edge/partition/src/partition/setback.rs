@@ -214,11 +214,11 @@ impl Partition {
             return Ok(Some(self.told_drop(url, dropped)));
         }
         let host = self.pages.host_of(url.origin());
-        let is_disallowed = match host {
-            Some(host) => !self.allows(host, url.path_and_query())?,
-            None => false,
+        let forbidden = match host {
+            Some(host) => self.forbidden(host, url.path_and_query())?,
+            None => None,
         };
-        Ok(is_disallowed.then(|| self.told_drop(url, DropReason::Disallowed)))
+        Ok(forbidden.map(|why| self.told_drop(url, why)))
     }
 
     fn told_drop(&self, url: &CanonicalUrl, dropped: DropReason) -> String {
@@ -227,6 +227,10 @@ impl Partition {
                 "robots.txt disallows it. If {0} is your own host, name it with --own {0}.",
                 url.host()
             ),
+            DropReason::UseDenied => {
+                let uses: Vec<&str> = self.config.uses.iter().map(|used| used.name()).collect();
+                format!("Its owner denies the use of its content for {}.", uses.join(", "))
+            }
             DropReason::Soft404 => "Its content is what its host shows for a page that does not \
                                     exist (soft-404), so no copy is kept."
                 .to_owned(),
@@ -265,6 +269,10 @@ impl Partition {
             Reason::TooManyRequests | Reason::Unavailable => {
                 format!("The server asked for fewer requests{status}, {ago} ago.")
             }
+            Reason::Walled => format!(
+                "A challenge or block page stood in its place{status}, {ago} ago. {host} rests; ask its \
+                 operator to let your crawler in."
+            ),
             Reason::Gone => format!("The server says{status} that it does not exist."),
             Reason::Redirect => {
                 let to = setback.to.as_deref().unwrap_or_default();

@@ -61,6 +61,7 @@ impl Partition {
                 if status.is_some() {
                     self.host_answers(host)?;
                 }
+                let packed = packed.filter(|_| !self.is_denied(&came));
                 let place = packed.and_then(|packed| {
                     self.tally.archive_bytes += packed.len() as u64;
                     self.shelf.append(&packed, unix_micros)
@@ -68,6 +69,11 @@ impl Partition {
                 self.settle_page(host, page, came, place, took, now)?
             }
         })
+    }
+
+    /// Whether the owner of a page denies every declared use, so that nothing of it is kept.
+    fn is_denied(&self, came: &Came) -> bool {
+        matches!(came, Came::Content(content) if content.capture.wishes.denies_all(&self.config.uses))
     }
 
     fn settle_address(

@@ -14,6 +14,8 @@ mod requisites;
 mod revisit;
 mod scope;
 mod snapshots;
+mod usage;
+mod walls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -4,6 +4,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
 use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Partition, Reach};
+use tidewatch_robots::Wishes;
 
 use crate::{START, answer, config, run_on, url};
 
@@ -29,6 +30,7 @@ fn styled(job: &Job, now: Time) -> Report {
         url: if is_part { crate::url(0, 39) } else { url.clone() },
         held: None,
         requisites: *requisites,
+        wishes: Wishes::NONE,
     };
     let mut report = answer(&as_page, now);
     if let Report::Page { came: Came::Content(content), .. } = &mut report {

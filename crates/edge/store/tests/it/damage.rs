@@ -76,7 +76,7 @@ fn a_flipped_bit_in_the_last_batch_is_refused_or_harmless() {
                 Err(StoreError::Lost { .. }) => {}
                 Err(error) => panic!("bit {bit} of byte {at}: {error}"),
                 Ok(store) => {
-                    let inputs = store.tape(0).unwrap().filter(Result::is_ok).count();
+                    let inputs = store.tape(0).unwrap().flatten().count();
                     let found = (store.pages(), inputs);
                     assert_eq!(found, (BATCHES, 3 * BATCHES as usize), "bit {bit} of byte {at}");
                 }

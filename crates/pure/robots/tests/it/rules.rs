@@ -135,3 +135,20 @@ fn finds_path_and_query() {
         assert_eq!(target_of(url), want, "{url}");
     }
 }
+
+/// Usage lines belong to their group; the longest path that matches counts.
+#[test]
+fn usage_lines() {
+    let text = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /open train-ai=y\n\
+                Content-Usage: /open/not* train-ai=n\nAllow: /\n\
+                User-agent: OtherBot\nContent-Signal: search=no\n";
+    let robots = Robots::parse(text.as_bytes(), "ExampleBot");
+    let said = |path: &str| robots.wishes(path).to_string();
+    assert_eq!(said("/a"), "search=y, train-ai=n");
+    assert_eq!(said("/open"), "train-ai=y");
+    assert_eq!(said("/open/not-this"), "train-ai=n");
+    assert!(robots.allows("/a"));
+    let other = Robots::parse(text.as_bytes(), "OtherBot");
+    assert_eq!(other.wishes("/a").to_string(), "search=n");
+    assert!(Robots::absent().wishes("/").is_empty());
+}

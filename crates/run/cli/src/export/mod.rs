@@ -61,7 +61,7 @@ fn sheet(path: &Path, columns: &[(&'static str, Kind)]) -> Result<Sheet> {
     }
 }
 
-const PAGE_COLUMNS: [(&str, Kind); 20] = [
+const PAGE_COLUMNS: [(&str, Kind); 21] = [
     ("page", Kind::Whole),
     ("url", Kind::Text),
     ("host", Kind::Text),
@@ -82,6 +82,7 @@ const PAGE_COLUMNS: [(&str, Kind); 20] = [
     ("media_type", Kind::Text),
     ("body_bytes", Kind::Whole),
     ("title", Kind::Text),
+    ("usage", Kind::Text),
 ];
 
 fn pages(export: &Export, path: &Path) -> Result<()> {
@@ -119,6 +120,7 @@ fn page_cells(exported: ExportedPage) -> [Cell; PAGE_COLUMNS.len()] {
         text(capture.map(|capture| &capture.media_type)),
         Cell::Whole(capture.map(|capture| capture.body_bytes)),
         text(capture.map(|capture| &capture.title)),
+        Cell::Text(capture.map(|capture| capture.wishes.to_string()).unwrap_or_default()),
     ]
 }
 

@@ -18,7 +18,7 @@ use crate::error::WebError;
 use crate::habits::{HostHabits, WebHabits};
 use index::Index;
 pub use index::over_http;
-pub use reply::{PageRequest, Reply, Served};
+pub use reply::{PageRequest, Reply, Served, WALL_TITLE};
 
 /// Start of `Date` if the trace has none: 2026-01-01T00:00:00Z.
 const DEFAULT_START: Date = Date(1_767_225_600);
@@ -110,7 +110,10 @@ impl Site {
         }
         let reply = match self.habits.outage(self.seed, host, now) {
             Some(until) => Reply::unavailable(until.since(now)),
-            None => self.find(host, asked, now),
+            None => match self.habits.wall(self.seed, host, now) {
+                Some(wall) => Reply::wall(wall, asked.path),
+                None => self.find(host, asked, now),
+            },
         };
         self.dated(reply.for_method(asked.method), now)
     }

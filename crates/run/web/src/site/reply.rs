@@ -3,6 +3,11 @@
 use bytes::Bytes;
 use tidewatch_core::Span;
 
+use crate::habits::WebWall;
+
+/// The title of every challenge page.
+pub const WALL_TITLE: &str = "One moment, we check your browser";
+
 /// The relevant part of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<'a> {
@@ -44,6 +49,8 @@ pub enum Served {
     Feed,
     /// A page that `robots.txt` disallows.
     Private,
+    /// A challenge page in place of anything else.
+    Wall,
     /// A redirect.
     Redirect,
     /// An error.
@@ -98,6 +105,23 @@ impl Reply {
     pub(super) fn unavailable(wait: Span) -> Self {
         let mut reply = Reply::error(503, "This host is temporarily down.");
         reply.header("retry-after", format!("{:.0}", wait.seconds().ceil()));
+        reply
+    }
+
+    /// A challenge page. It names what was asked for, so that no two are the same.
+    pub(super) fn wall(wall: WebWall, path: &str) -> Self {
+        let (status, script) = match wall {
+            WebWall::Script => (200, "<script id=\"anubis_challenge\">{}</script>"),
+            WebWall::Header => (403, ""),
+            WebWall::Limit => (429, "<div id=\"px-captcha\"></div>"),
+            WebWall::Check => (503, "<script>window._cf_chl_opt={}</script>"),
+        };
+        let mut body = format!("<!DOCTYPE html>\n<title>{WALL_TITLE}</title>{script}<p>Going to ");
+        push_escaped(path, &mut body);
+        let mut reply = Reply { status, ..Reply::html(Served::Wall, body) };
+        if wall == WebWall::Header {
+            reply.header("cf-mitigated", "challenge".to_owned());
+        }
         reply
     }
 

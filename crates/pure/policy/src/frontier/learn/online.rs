@@ -53,8 +53,10 @@ impl<const N: usize> OnLine<N> {
         }
         self.target += (target - self.target) / self.count;
         for (i, from) in before.into_iter().enumerate() {
-            for j in 0..N {
-                self.products[i][j] += from * (features[j] - self.mean[j]);
+            for (product, (feature, mean)) in
+                self.products[i].iter_mut().zip(features.iter().zip(&self.mean))
+            {
+                *product += from * (feature - mean);
             }
             self.with_target[i] += from * (target - self.target);
         }

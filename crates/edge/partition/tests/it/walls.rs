@@ -1,0 +1,58 @@
+//! Hosts that answer with challenge pages for a while.
+
+use std::time::Duration;
+
+use tidewatch_archive::{path_of, read_at};
+use tidewatch_core::{Reason, Span};
+use tidewatch_lab::generate::renewal;
+use tidewatch_partition::{Clock, Stop};
+use tidewatch_testing::living::serve;
+use tidewatch_web::{Served, WALL_TITLE, WebHabits};
+use tokio::runtime::Runtime;
+
+use crate::living::{self, Stored};
+
+const HOSTS: usize = 12;
+
+#[test]
+fn walls_are_neither_copies_nor_changes() {
+    let runtime = Runtime::new().unwrap();
+    // No page changes while the test runs, so every change that is seen is a wall's.
+    let rates = renewal::Rates::Gamma { mean_per_day: 1e-6, squared_cv: 1.0 };
+    let web = renewal::Config { rates, ..tidewatch_testing::living::web(HOSTS, 20 * HOSTS) };
+    let habits =
+        WebHabits { wall: 0.4, wall_period: Span::SECOND.times(2), ..WebHabits::faultless() };
+    let server = serve(&runtime, &web, 3, habits);
+
+    let mut config = living::config(Duration::from_millis(10));
+    config.politeness.first_rest = Span::from_micros(500_000);
+    config.politeness.most_rest = Span::SECOND;
+    config.robots_retry = Span::SECOND;
+    let net = living::network(&runtime, &config, living::hosts(&server, |_| None));
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = living::open(dir.path(), &config);
+    let now = Clock::of(&crawl).now();
+    for seed in living::seeds(&server) {
+        crawl.seed(&seed, now).unwrap();
+    }
+    let stop = Stop { after: Some(Duration::from_secs(12)), ..Stop::default() };
+    tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &stop, &mut Stored::default())
+        .unwrap();
+
+    let requests = server.log().requests();
+    let walls = requests.iter().filter(|request| request.served == Served::Wall).count() as u64;
+    let walled = crawl.tally().reasons.get(&Reason::Walled).copied().unwrap_or(0);
+    assert!(walls > 20, "{walls} walls are no test");
+    // The last answers may be under way when the crawl stops.
+    assert!(walls - walled <= HOSTS as u64, "{walled} of {walls} walls recognised");
+    let tally = crawl.tally();
+    assert!(tally.held > 100 && tally.revisits > 100, "{tally:?}");
+    assert_eq!(tally.changes, 0, "a wall is no change");
+    for row in crawl.store().tables().unwrap().copies_from(tidewatch_core::PageId(0)) {
+        let (page, copy) = row.unwrap();
+        let file = path_of(&dir.path().join("archive"), copy.place.file);
+        let record = read_at(&file, copy.place.offset).unwrap();
+        let body = String::from_utf8_lossy(record.message().1).into_owned();
+        assert!(!body.contains(WALL_TITLE), "page {} holds a wall", page.0);
+    }
+}
