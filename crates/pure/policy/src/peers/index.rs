@@ -192,6 +192,7 @@ impl Policy for Index {
                         seen.page,
                         self.copies.of(page).host(),
                         changed,
+                        self.states[page].change_rate,
                         gap.seconds(),
                     );
                 }

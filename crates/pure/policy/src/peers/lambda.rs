@@ -45,6 +45,8 @@ struct State {
     hints: u64,
     /// Whether it is in `at_once`, and so not in `due`.
     is_at_once: bool,
+    /// Changes a second, as of the last round.
+    change_rate: f64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -89,6 +91,7 @@ impl Lambda {
         let rates = self.copies.change_rates(&live);
         let (mut silent, mut loud) = (Vec::new(), Vec::new());
         for (&page, &rate) in live.iter().zip(&rates) {
+            self.states[page].change_rate = rate;
             let host = self.copies.of(page).host();
             let signalled = self.hints.of(PageId(page as u32), host, rate);
             match signalled.filter(|signalled| signalled.recall >= ANNOUNCING) {
@@ -166,7 +169,8 @@ impl Policy for Lambda {
                 if let (Outcome::Fetched(content), Some(gap)) = (seen.outcome, seen.gap()) {
                     let (host, changed) =
                         (self.copies.of(page).host(), content.changed == Some(true));
-                    self.hints.fetched(seen.page, host, changed, gap.seconds());
+                    let rate = self.states[page].change_rate;
+                    self.hints.fetched(seen.page, host, changed, rate, gap.seconds());
                 }
                 if self.copies.fetched(seen) {
                     self.enqueue(page, self.copies.len());

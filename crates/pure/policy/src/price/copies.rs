@@ -137,13 +137,13 @@ impl Copies {
         }
         if let (Some(last), Some(changed)) = (last, content.changed) {
             let gap = self.habits.elapsed(copy.host(), last, at);
+            let rate = copy.change_rate();
             if copy.source().is_none() {
-                let rate = copy.change_rate();
                 self.habits.note(copy.host(), last, at, rate, ChangesSeen::Changed(changed));
             }
             copy.compare(gap, changed);
             self.visits += 1;
-            self.hints.fetched(page, copy.host(), changed, gap);
+            self.hints.fetched(page, copy.host(), changed, rate, gap);
         }
         if !content.sketch.is_empty() {
             let first_change = copy.profile(at, content, self.pool.as_ref());

@@ -11,8 +11,17 @@
 //! V(ι) = w(ι) − e^(−αι)ψ(ι),  R⁽ⁱ⁾(x) = 1 − Σ_{j ≤ i} xʲe^(−x)/j!
 //! ```
 //! V takes the place of U: fetch when it reaches ω over the weight. Without hints both are the same.
-//! Recall and ν are counted by host and kind of hint, and shrunk towards all hosts. Several kinds make
-//! a page older each by its own β; in ψ and w they count as one.
+//! Several kinds of hints make a page older each by its own β; in ψ and w they count as one.
+//!
+//! **Trust.** What a host's hints of a kind have in common is their recall r and the share p of empty
+//! ones, so that on a page ν = rΔ·p/(1 − p). (A rate ν in common would be that of the host's busiest
+//! pages, and hints about all others would count for nothing.) Both are shrunk towards all hosts. A page
+//! with h hints since its last fetch, g seconds ago, is unchanged with probability pʰe^(−αg), whenever
+//! the fetch is made. So over the visits with one hint
+//! ```text
+//! p = unchanged visits/Σe^(−αg),   and over all visits   r = (1 − p)·hints/ΣΔg.
+//! ```
+//! Several hints before one visit may stand for several changes, so they tell nothing about p.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -30,11 +39,14 @@ const LEAST_PRECISION: f64 = 0.05;
 const MOST_RECALL: f64 = 0.99;
 /// Terms of the sums; what is beyond has a chance below 10⁻⁹ wherever hints say anything.
 const TERMS: u32 = 64;
-/// Prior visits of a host, with the rates of all hosts.
+/// Prior visits and changes of a host, with the shares of all hosts.
 const PRIOR_VISITS: f64 = 2.0;
-/// Prior: half of the changes are hinted at, and one hint a month is empty.
+/// Prior: half of the changes are hinted at, and one hint in ten is empty. A first hint makes its page due
+/// sooner, and what it proves to be worth counts at once.
 const FIRST_RECALL: f64 = 0.5;
-const FIRST_NOISE: f64 = 1.0 / (30.0 * 86_400.0);
+const FIRST_EMPTY: f64 = 0.1;
+/// Bounds of p: a hint is never certain, nor certainly empty.
+const EMPTY: (f64, f64) = (0.01, 0.99);
 /// Relative precision of ages: far finer than the beliefs.
 const WIDTH: f64 = 1e-6;
 const DOUBLINGS: u32 = 96;
@@ -147,12 +159,12 @@ pub struct Hints {
 /// Visits since hints of a kind have come from a host.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Record {
-    /// Visits that saw a change, those of them that were hinted at, and all that were.
-    changed: f64,
-    told: f64,
-    hinted: f64,
-    /// Seconds watched.
-    watched: f64,
+    /// Over visits with one hint: Σe^(−αg), and those that saw no change.
+    once: f64,
+    empty: f64,
+    /// Hints, and the changes expected between visits.
+    hints: f64,
+    expected: f64,
 }
 
 impl Hints {
@@ -177,14 +189,22 @@ impl Hints {
         self.pending.remove(&page);
     }
 
-    /// A page was fetched `gap` seconds after the fetch before, changed or not.
-    pub fn fetched(&mut self, page: PageId, host: HostId, changed: bool, gap: f64) {
+    /// A page that changes `changes` times a second was fetched `gap` seconds after the fetch before,
+    /// changed or not.
+    pub fn fetched(&mut self, page: PageId, host: HostId, changed: bool, changes: f64, gap: f64) {
         let pending = self.pending.remove(&page).unwrap_or_default();
+        let expected = changes * gap;
+        if !(expected >= 0.0 && expected.is_finite()) {
+            return;
+        }
         for kind in 0..self.kinds.len().min(256) {
+            let all = self.all[kind].shares(FIRST_RECALL, FIRST_EMPTY);
             let Some(record) = self.hosts.get_mut(&(host, kind as u8)) else { continue };
-            let hinted = pending.iter().filter(|hint| usize::from(**hint) == kind).count() as f64;
+            let hints = pending.iter().filter(|hint| usize::from(**hint) == kind).count();
+            let (recall, _) = record.shares(all.0, all.1);
+            let unseen = (-(1.0 - recall) * expected).exp();
             for record in [record, &mut self.all[kind]] {
-                record.note(changed, hinted, gap);
+                record.note(changed, hints, expected, unseen);
             }
         }
     }
@@ -198,10 +218,11 @@ impl Hints {
         let mut trusted = Vec::new();
         for kind in 0..self.kinds.len().min(256) {
             let Some(record) = self.hosts.get(&(host, kind as u8)) else { continue };
-            let all = self.all[kind].about(FIRST_RECALL, FIRST_NOISE);
-            let (of_kind, empty) = record.about(all.0, all.1);
-            (recall, noise) = (recall + of_kind, noise + empty);
-            trusted.push((kind as u8, of_kind, empty));
+            let all = self.all[kind].shares(FIRST_RECALL, FIRST_EMPTY);
+            let (of_kind, empty) = record.shares(all.0, all.1);
+            let of_noise = of_kind * changes * empty / (1.0 - empty);
+            (recall, noise) = (recall + of_kind, noise + of_noise);
+            trusted.push((kind as u8, of_kind, of_noise));
         }
         if recall < LEAST_RECALL || recall.min(1.0) * changes < LEAST_PRECISION * noise {
             return None;
@@ -220,19 +241,22 @@ impl Hints {
 }
 
 impl Record {
-    fn note(&mut self, changed: bool, hints: f64, gap: f64) {
-        let is_hinted = hints > 0.0;
-        self.changed += f64::from(u8::from(changed));
-        self.told += f64::from(u8::from(changed && is_hinted));
-        self.hinted += hints;
-        self.watched += gap;
+    fn note(&mut self, changed: bool, hints: usize, expected: f64, unseen: f64) {
+        if hints == 1 {
+            self.once += unseen;
+            self.empty += f64::from(u8::from(!changed));
+        }
+        self.hints += hints as f64;
+        self.expected += expected;
     }
 
-    /// Recall and ν, shrunk towards the given prior.
-    fn about(&self, recall: f64, noise: f64) -> (f64, f64) {
-        let told = (self.told + PRIOR_VISITS * recall) / (self.changed + PRIOR_VISITS);
-        let empty = (self.hinted - self.told).max(0.0);
-        (told, (empty + PRIOR_VISITS) / (self.watched + PRIOR_VISITS / noise))
+    /// Recall r and the share p of empty hints, shrunk towards the given ones.
+    fn shares(&self, recall: f64, empty: f64) -> (f64, f64) {
+        let empty = (self.empty + PRIOR_VISITS * empty) / (self.once + PRIOR_VISITS);
+        let empty = empty.clamp(EMPTY.0, EMPTY.1);
+        let told = (1.0 - empty) * self.hints;
+        let recall = (told + PRIOR_VISITS * recall) / (self.expected + PRIOR_VISITS);
+        (recall.min(1.0), empty)
     }
 }
 
@@ -313,25 +337,42 @@ mod tests {
         }
     }
 
+    /// Visits of pages that change at rates over three decades, at gaps of a day on average. Every page
+    /// has as many empty hints, relative to its changes, as the others.
     #[test]
     fn trust_is_learnt() {
+        const VISITS: u32 = 20_000;
+        let (recall, empty) = (0.7, 0.3);
         let (host, mut hints) = (HostId(0), Hints::default());
-        for visit in 0..400u32 {
-            // Every second visit sees a change; four of five were told, and one hint in five is empty.
-            let (page, changed) = (PageId(visit), visit % 2 == 0);
-            if changed && visit % 10 != 0 || visit % 10 == 1 {
-                hints.hinted(page, host, "sitemap");
+        let mut draws = Draws::of(4, "price.signals.trust", 0);
+        let mut arrivals = |rate: f64, gap: f64| {
+            let (mut at, mut count) = (draws.exponential(rate), 0);
+            while at < gap {
+                (at, count) = (at + draws.exponential(rate), count + 1);
             }
-            hints.fetched(page, host, changed, 86_400.0);
+            count
+        };
+        hints.hinted(PageId(0), host, "feed");
+        hints.forget(PageId(0));
+        for visit in 0..VISITS {
+            let page = PageId(visit % 100);
+            let (changes, gap) = (10f64.powf(f64::from(page.0) * 0.03 - 2.5), 1.0);
+            let told = arrivals(recall * changes, gap);
+            let noise = arrivals(recall * changes * empty / (1.0 - empty), gap);
+            let unseen = arrivals((1.0 - recall) * changes, gap);
+            (0..told + noise).for_each(|_| hints.hinted(page, host, "feed"));
+            hints.fetched(page, host, told + unseen > 0, changes, gap);
         }
-        let daily = 0.7 / 86_400.0;
-        let page = hints.of(PageId(1), host, daily).unwrap();
-        // What is assumed weighs as much as two visits, and as two empty hints in sixty days.
-        assert!((page.recall - 0.8).abs() < 0.02, "{page:?}");
-        assert!((page.noise * 86_400.0 / 0.1 - 1.0).abs() < 0.1, "{page:?}");
-        assert!(hints.of(PageId(1), HostId(1), daily).is_none(), "no hint ever came from there");
-        hints.hinted(PageId(1), host, "sitemap");
-        let hinted = hints.of(PageId(1), host, daily).unwrap();
+        let (found_recall, found_empty) = hints.all[0].shares(FIRST_RECALL, FIRST_EMPTY);
+        // Some 2,000 visits with one hint, of which a fifth is unchanged: 5% at one standard error.
+        assert!((found_empty / empty - 1.0).abs() < 0.2, "{found_empty}");
+        // The same error of 1 − p, and less of the number of hints.
+        assert!((found_recall / recall - 1.0).abs() < 0.1, "{found_recall}");
+        let slow = hints.of(PageId(1), host, 0.01).unwrap();
+        assert!((slow.noise / (slow.recall * 0.01) / (0.3 / 0.7) - 1.0).abs() < 0.3, "{slow:?}");
+        assert!(hints.of(PageId(1), HostId(1), 0.01).is_none(), "no hint ever came from there");
+        hints.hinted(PageId(1), host, "feed");
+        let hinted = hints.of(PageId(1), host, 0.01).unwrap();
         assert!((hinted.added / hinted.per_hint() - 1.0).abs() < 1e-9);
         assert!(hinted.stale(0.0) > 0.5, "{hinted:?}");
     }

@@ -399,6 +399,20 @@ fn what_is_gone_is_looked_for_again() {
     assert!(hours.iter().filter(|hour| **hour >= 720).count() > 10, "{hours:?}");
 }
 
+/// Copies that weigh a million make the price far higher than what a source is believed to bring. It is
+/// visited a second time within a week all the same, and not a third time.
+#[test]
+fn a_source_has_a_first_look_at_any_price() {
+    let mut price = Price::new(PURE, 1);
+    price.learn(&Event::Budget(Rate::per_second(0.001).unwrap()));
+    discover_as(&mut price, 0, None, true);
+    (1..20).for_each(|page| weighing(&mut price, page, 1e6));
+    let changed = |_: Time| Outcome::Fetched(Content { changed: Some(true), ..Content::default() });
+    let hours = asked(&mut price, PageId(0), 21, changed);
+    let days: Vec<u32> = hours.iter().map(|hour| hour / 24).collect();
+    assert!(days.len() == 2 && days[0] == 0 && (1..7).contains(&days[1]), "{days:?}");
+}
+
 /// A page that fails is not asked for without end because a hint says that it has changed.
 #[test]
 fn a_hint_does_not_outdo_failures() {
@@ -448,17 +462,26 @@ fn discover_via(price: &mut Price, number: u32, at: Time, via: PageId) {
 
 fn found(price: &mut Price, number: u32, at: Time, via: Option<PageId>, is_source: bool) {
     let url = format!("http://a.test/{number}");
-    price.learn(&Event::Discovered(Discovery {
+    price.learn(&Event::Discovered(Discovery { at, via, is_source, ..known(number, &url) }));
+}
+
+fn weighing(price: &mut Price, number: u32, weight: f64) {
+    let url = format!("http://a.test/{number}");
+    price.learn(&Event::Discovered(Discovery { weight, ..known(number, &url) }));
+}
+
+fn known(number: u32, url: &str) -> Discovery<'_> {
+    Discovery {
         page: PageId(number),
         host: HostId(0),
-        key: PageKey::of(&url),
-        url: &url,
-        at,
-        via,
-        is_source,
+        key: PageKey::of(url),
+        url,
+        at: Time::ZERO,
+        via: None,
+        is_source: false,
         is_held: false,
         weight: 1.0,
-    }));
+    }
 }
 
 /// Two copies, one of which is clicked a hundred times; each links to one page never fetched. Returns what
