@@ -48,7 +48,7 @@ pub fn told(why: &Explanation, now: Time) -> String {
             None | Some(Time::NEVER) => "It is not retried.".to_owned(),
             Some(due) => format!("It is retried in {}.", lasting(due.since(now).seconds())),
         };
-        return format!("The page is gone or no longer allowed. {again}\n");
+        return format!("No copy of it is kept. {again}\n");
     }
     let since = why.since.map(|since| lasting(now.since(since).seconds()));
     let mut lines = Vec::new();
@@ -65,7 +65,7 @@ pub fn told(why: &Explanation, now: Time) -> String {
     }
     lines.push(verdict(why, now));
     if why.is_outdated && why.due != Due::UnderWay {
-        lines.push("The price is found anew before the next fetch, which may change this.".into());
+        lines.push("A new plan is made before the next fetch, which may change this.".into());
     }
     lines.join("\n") + "\n"
 }
@@ -263,7 +263,7 @@ fn obstacle_text(obstacle: Obstacle, now: Time) -> String {
             format!("its host rests for another {} after {errors}", left(until))
         }
         Obstacle::Gap(until) => {
-            format!("its host was just asked and is left alone for another {}", left(until))
+            format!("its host was just asked and is left alone for {} more", left(until))
         }
         Obstacle::Busy => "another page of its host is being fetched".to_owned(),
     }

@@ -92,8 +92,8 @@ impl Unspent {
         let rest = match self.resting {
             0 => "hosts are waited for, or nothing more is worth a fetch".to_owned(),
             pages => format!(
-                "nothing more is worth a fetch now; {pages} pages rest after a visit, the first of \
-                 them for another {}",
+                "{pages} pages rest after a visit, the first of them for another {}; any others wait \
+                 for their hosts or are not worth a fetch",
                 lasting(self.next_s)
             ),
         };

@@ -88,11 +88,6 @@ fn detect(head: &[u8], is_whole: bool) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// Whether `label` names an encoding.
-pub fn is_label(label: &str) -> bool {
-    Encoding::for_label(label.as_bytes()).is_some()
-}
-
 /// The charset of a Content-Type value, such as `text/html; charset="utf-8"`.
 pub fn label_of(content_type: &str) -> Option<&str> {
     let mut rest = content_type;

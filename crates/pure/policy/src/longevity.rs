@@ -262,6 +262,7 @@ impl Policy for Longevity {
             since: known.last,
             is_gone: known.is_gone,
             early: if is_early { Early::Spare } else { Early::No },
+            is_outdated: self.rounds.is_over(self.pages.len()),
             sooner: &[Lever::Changes, Lever::Weight, Lever::Budget],
             ..Explanation::new(page, RULE, merit, due)
         })

@@ -215,6 +215,7 @@ impl Policy for Refresher {
                 Weighing::Clicks => &[Lever::Clicks, Lever::Budget],
             },
             history: Some(History { changes, visits }),
+            is_outdated: self.rounds.is_over(self.pages.len()),
             ..explanation.visited(known.last(), known.is_gone())
         })
     }

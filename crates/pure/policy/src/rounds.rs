@@ -21,9 +21,14 @@ impl Rounds {
         self.fetches += 1;
     }
 
+    /// Whether the next choice begins a round of `pages` pages.
+    pub(crate) fn is_over(&self, pages: usize) -> bool {
+        pages > 0 && self.fetches >= self.next
+    }
+
     /// Whether a round of `pages` pages begins now; if so, the next one is a round away.
     pub(crate) fn begins(&mut self, pages: usize) -> bool {
-        let begins = pages > 0 && self.fetches >= self.next;
+        let begins = self.is_over(pages);
         if begins {
             self.next = self.fetches + pages;
         }

@@ -46,7 +46,11 @@ pub(crate) fn table(status: &Status) -> Table {
         push("price", Cell::significant(price, 3), note);
     }
     let mut row = |name: &str, value: u64, note: String| push(name, Cell::count(value), note);
-    row("pages known", status.pages.into(), format!("on {} hosts", status.hosts));
+    row(
+        "pages known",
+        status.pages.into(),
+        format!("on {} {}", status.hosts, if status.hosts == 1 { "host" } else { "hosts" }),
+    );
     row("pages stored", tally.held, String::new());
     if let Some(freshness) = status.freshness {
         let note = format!("freshness {freshness}");

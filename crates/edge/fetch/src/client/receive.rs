@@ -75,7 +75,10 @@ impl Fetcher {
         kept: usize,
         purpose: Purpose,
     ) -> Result<(), Failure> {
-        let names = response.headers.get_all(header::CONTENT_ENCODING).iter();
+        // A transfer encoding besides chunked was not asked for, and is taken off like any other.
+        let [content, transfer] = [header::CONTENT_ENCODING, header::TRANSFER_ENCODING]
+            .map(|name| response.headers.get_all(name).iter());
+        let names = content.chain(transfer);
         let names = names.map(|value| value.to_str().unwrap_or("unreadable"));
         let codings = codings(names, self.limits().encodings)?;
         let length = response.header("content-length").and_then(|length| length.parse().ok());

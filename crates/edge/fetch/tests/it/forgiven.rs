@@ -44,7 +44,7 @@ async fn status_and_location_decide_without_a_body() {
     let bodies = [
         "Content-Length: 99\r\n\r\nshort",
         "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nplain",
-        "Content-Encoding: rot13\r\nContent-Length: 5\r\n\r\nplain",
+        "Content-Encoding: compress\r\nContent-Length: 5\r\n\r\nplain",
         "Content-Encoding: gzip,gzip,gzip\r\nContent-Length: 5\r\n\r\nplain",
         "Transfer-Encoding: chunked\r\n\r\nno chunk",
     ];
@@ -138,4 +138,25 @@ async fn a_damaged_connection_is_not_used_again() {
         assert_eq!(get(&fetcher, "http://a.example/").await.end, End::Answered);
     }
     assert_eq!(*server.connections.lock().unwrap(), 2);
+}
+
+/// A word that is no encoding says nothing about the body.
+#[tokio::test]
+async fn words_that_are_no_encoding_are_passed_over() {
+    for word in ["text/html", "rot13", "UTF8", "gzip-not", "\u{e9}"] {
+        let fetched =
+            fetched(answer("200 OK", &format!("Content-Encoding: {word}\r\n"), TEXT)).await;
+        assert_eq!(fetched.response().unwrap().body, TEXT, "{word}");
+    }
+}
+
+/// Nobody asked for it, but a body must not be taken for text while it is encoded.
+#[tokio::test]
+async fn a_gzipped_transfer_is_decoded() {
+    let zipped = gzip(TEXT);
+    let mut reply = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n".to_vec();
+    write!(reply, "{:x}\r\n", zipped.len()).unwrap();
+    reply.extend(zipped);
+    reply.extend(b"\r\n0\r\n\r\n");
+    assert_eq!(fetched(reply).await.response().unwrap().body, TEXT);
 }

@@ -112,20 +112,23 @@ impl Partition {
         if self.tally.held > 0 || pages > MOST_PAGES {
             return Ok(());
         }
+        let mut reopened = Vec::new();
         for host in (0..self.pages.hosts() as u32).map(HostId) {
             let setback = self.pages.setback(SetbackOf::Host(host))?;
             if setback.is_some_and(|setback| was_not_asked(setback.cause)) {
                 self.taped.tell(Input::HostReopened { host, at: now })?;
+                reopened.push(host);
             }
         }
         for page in (0..pages).map(PageId) {
-            let [own, hosts] = [SetbackOf::Page(page), SetbackOf::Host(self.taped.host_of(page))];
-            let own = self.pages.setback(own)?.is_some_and(|setback| is_lasting(setback.cause));
-            let hosts = self.pages.setback(hosts)?;
-            if own || hosts.is_some_and(|setback| was_not_asked(setback.cause)) {
+            let own = self.pages.setback(SetbackOf::Page(page))?;
+            let is_mended = own.is_some_and(|setback| is_lasting(setback.cause));
+            if is_mended || reopened.contains(&self.taped.host_of(page)) {
+                self.pages.put_setback(SetbackOf::Page(page), None);
                 self.taped.tell(Input::PageReopened { page, at: now })?;
             }
         }
+        reopened.into_iter().for_each(|host| self.pages.put_setback(SetbackOf::Host(host), None));
         Ok(())
     }
 
@@ -221,6 +224,15 @@ impl Partition {
         Ok(forbidden.map(|why| self.told_drop(url, why)))
     }
 
+    /// Why the target of a redirect is not fetched, as far as that is known without a request.
+    fn dropped_target(&self, to: &CanonicalUrl) -> Option<DropReason> {
+        let host = self.pages.host_of(to.origin());
+        let allows = host.and_then(|host| self.robots.allows(host, to.path_and_query()));
+        let is_disallowed = allows == Some(false) && !self.config.is_own(to);
+        let dropped = self.scope.covers(to, false).err();
+        dropped.or(is_disallowed.then_some(DropReason::Disallowed))
+    }
+
     fn told_drop(&self, url: &CanonicalUrl, dropped: DropReason) -> String {
         match dropped {
             DropReason::Disallowed => format!(
@@ -277,9 +289,9 @@ impl Partition {
             Reason::Redirect => {
                 let to = setback.to.as_deref().unwrap_or_default();
                 let target = CanonicalUrl::parse(to).ok();
-                let dropped = target.as_ref().and_then(|to| self.scope.covers(to, false).err());
-                let out = target.zip(dropped).map(|(to, dropped)| self.scope.tell(&to, dropped));
-                let out = out.map_or_else(String::new, |out| format!(" {out}"));
+                let dropped = target.as_ref().and_then(|to| self.dropped_target(to));
+                let out = target.zip(dropped).map(|(to, dropped)| self.told_drop(&to, dropped));
+                let out = out.map_or_else(String::new, |out| format!(" There: {out}"));
                 format!("It redirects to {to}.{out}")
             }
             other => format!("The last request failed{status}, {ago} ago: {other}."),

@@ -127,7 +127,7 @@ impl Partition {
         self.pages.put_robots(host, RobotsRow { status, body, at: now, good_until })?;
         let read = RobotsRead { answer, took, crawl_delay: delay, good_until };
         self.taped.tell(Input::Robots { host, read, at: now })?;
-        self.add_sitemaps(&sitemaps, now)
+        self.add_sitemaps(&url, &sitemaps, now)
     }
 
     /// Closes a host for a while because its robots.txt cannot be read.
@@ -158,10 +158,15 @@ impl Partition {
         page.map_or(Ok(()), |page| self.tell_failed(page, why, now))
     }
 
-    /// Sitemaps are sources: pages that are watched for links.
-    fn add_sitemaps(&mut self, sitemaps: &[String], now: Time) -> Result<(), CrawlError> {
+    /// Sitemaps are sources: pages that are watched for links. Their URLs should be absolute; some are not.
+    fn add_sitemaps(
+        &mut self,
+        robots: &CanonicalUrl,
+        sitemaps: &[String],
+        now: Time,
+    ) -> Result<(), CrawlError> {
         for sitemap in sitemaps {
-            let Ok(url) = CanonicalUrl::parse(sitemap) else { continue };
+            let Ok(url) = robots.join(sitemap) else { continue };
             self.link(&url, Found::named(true), now)?;
         }
         Ok(())

@@ -120,8 +120,13 @@ impl Pages {
                 *mark &= !HELD;
                 rest.visited(rule, Some(false), seen.at);
             }
-            // Its target is a page of its own.
-            Outcome::Failed(Reason::Redirect) => rest.visited(rule, Some(false), seen.at),
+            // Its target is a page of its own, or none that could be fetched: trying again changes nothing.
+            Outcome::Failed(
+                Reason::Redirect
+                | Reason::RedirectRefused
+                | Reason::RedirectWithoutLocation
+                | Reason::TooManyRedirects,
+            ) => rest.visited(rule, Some(false), seen.at),
             Outcome::Failed(Reason::OwnStop) => {}
             Outcome::Failed(_) => rest.failed(seen.at),
         }

@@ -74,6 +74,7 @@ impl Frontier<'_> {
         memo.troubles = 0;
         memo.opens = memo.opens.min(now + memo.gap);
         self.openings.push(Reverse(memo.opens));
+        self.reopened.push(host);
         self.pacer.look_now();
     }
 

@@ -249,6 +249,10 @@ impl Policy for Index {
         };
         let explanation = Explanation::new(page, RULE, Merit::Turn, due);
         let sooner = &[Lever::Clicks, Lever::Changes];
-        Some(Explanation { sooner, ..explanation.visited(copy.last(), copy.is_gone()) })
+        Some(Explanation {
+            sooner,
+            is_outdated: self.rounds.is_over(self.copies.len()),
+            ..explanation.visited(copy.last(), copy.is_gone())
+        })
     }
 }

@@ -229,6 +229,10 @@ impl Policy for Lambda {
         };
         let explanation = Explanation::new(page, RULE, merit, due);
         let sooner = &[Lever::Weight, Lever::Changes];
-        Some(Explanation { sooner, ..explanation.visited(copy.last(), copy.is_gone()) })
+        Some(Explanation {
+            sooner,
+            is_outdated: self.rounds.is_over(self.copies.len()),
+            ..explanation.visited(copy.last(), copy.is_gone())
+        })
     }
 }

@@ -208,6 +208,10 @@ impl Policy for MirrorSync {
         let merit = interval.map_or(Merit::Turn, Merit::Every);
         let explanation = Explanation::new(page, RULE, merit, due);
         let sooner = &[Lever::Weight, Lever::Changes];
-        Some(Explanation { sooner, ..explanation.visited(known.synced, known.is_gone) })
+        Some(Explanation {
+            sooner,
+            is_outdated: self.rounds.is_over(self.pages.len()),
+            ..explanation.visited(known.synced, known.is_gone)
+        })
     }
 }

@@ -16,14 +16,13 @@
 //! > τ² = 1/12 · n₀ / (n₀ + visits) + MISFIT²
 //!
 //! Before any revisit nothing is known, and the variance is that of the uniform law on \[0, 1\]. It falls
-//! as the model learns, down to what the lab measures against the truth on worlds that the model does not
-//! fit (`crates/run/lab/tests/it/freshness.rs`).
+//! as the model learns, down to an assumed misfit: pages do not quite change as the model says.
 
 use tidewatch_math::sum::Moments;
 
 /// Revisits that halve the first doubt.
 const FIRST_VISITS: f64 = 20.0;
-/// Standard deviation of the model's error when it has learnt all it can.
+/// Assumed standard deviation of the model's error when it has learnt all it can.
 const MISFIT: f64 = 0.05;
 /// Quantile of the standard normal law for an interval of 95%.
 const Z_95: f64 = 1.959_963_984_540_054;

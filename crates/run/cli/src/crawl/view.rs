@@ -46,7 +46,8 @@ impl View {
     pub(super) fn ready(&mut self, status: &Status, at: Option<SocketAddr>, took: Duration) {
         self.last.1 = status.tally.all_fetches();
         let (pages, hosts, seconds) = (status.pages, status.hosts, took.as_secs_f64());
-        let message = format!("ready after {seconds:.2} s: {pages} pages on {hosts} hosts known");
+        let (page, host) = (plural(pages, "page"), plural(hosts, "host"));
+        let message = format!("ready after {seconds:.2} s: {page} on {host} known");
         let figures =
             [("pages", pages.into()), ("hosts", hosts.into()), ("seconds", seconds.into())];
         self.log.say("ready", &message, &figures);
@@ -104,17 +105,22 @@ fn line(status: &Status, rate: f64) -> String {
         format!(", {done} of {all} pages read again for the new scope")
     });
     format!(
-        "{} fetches ({rate:.1}/s, {:.0}% of the budget), {} of {} known pages stored, {} hosts, {} \
+        "{} fetches ({rate:.1}/s, {:.0}% of the budget), {} of {} known pages stored, {}, {} \
          active, {} requests in progress, {} failed, {dropped} skipped, freshness {fresh}{rereading}",
         status.tally.all_fetches(),
         100.0 * rate / status.budget_per_s.max(f64::MIN_POSITIVE),
         status.tally.held,
         status.pages,
-        status.hosts,
+        plural(status.hosts, "host"),
         status.active_hosts,
         status.requests,
         status.failures
     )
+}
+
+/// `1 host`, `2 hosts`
+fn plural(count: u32, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Watch for View {
