@@ -47,6 +47,8 @@ const OPENING_AT_ONCE: usize = 8;
 pub const MOVING_AT_ONCE: usize = 2;
 /// Time between two tries to write a manifest or claim.
 const AGAIN_AFTER: Span = Span::SECOND;
+/// A manifest that nobody has read by then is read again.
+const READ_AGAIN_AFTER: Span = Span::SECOND.times(10);
 /// Once faults have stopped, every partition is claimed within this time, apart from the time that the
 /// caller takes to open partitions: the broker's leader is back, the last owner's key has stood still, and
 /// a few rounds of placement and claims have passed.
@@ -191,10 +193,10 @@ struct Held {
     /// Revision of the manifest that this node wrote last.
     fence: u64,
     manifest: Manifest,
-    /// A checkpoint that is not accepted yet.
+    /// A checkpoint that is still to be written.
     pending: Option<Manifest>,
-    /// The request that writes a manifest.
-    writing: Option<RequestId>,
+    /// The request that writes a manifest, and what it writes.
+    writing: Option<(RequestId, Manifest)>,
     /// When to read the manifest again, after a write with an unclear end.
     read_at: Option<Time>,
     /// For whom it is given up.
@@ -292,6 +294,11 @@ impl Node {
         self.held.iter().map(|(seat, held)| (*seat, held.epoch))
     }
 
+    /// The manifest of a partition that this node holds, as it was accepted last.
+    pub fn accepted_manifest(&self, partition: u32) -> Option<&Manifest> {
+        self.held.get(&Seat::Partition(partition)).map(|held| &held.manifest)
+    }
+
     /// The owner of a seat, as far as this node has heard, and its epoch. For routing only.
     pub fn owner_of(&self, seat: Seat) -> Option<(Owner, Epoch)> {
         let seen = self.claims.get(&seat)?;
@@ -301,6 +308,11 @@ impl Node {
     /// Nodes that are alive, as far as this one can tell, itself included once it was heard.
     pub fn members(&self) -> impl Iterator<Item = (NodeId, &Renewal)> {
         self.neighbours.alive()
+    }
+
+    /// Whether a node is buried, as far as this one has heard: then it never acts again.
+    pub fn is_dead(&self, node: NodeId) -> bool {
+        self.neighbours.is_dead(node)
     }
 
     /// Notes the load of a partition that this node owns, in fetches per second.
@@ -443,14 +455,14 @@ impl Node {
         if self.claims.get(&seat).is_some_and(|seen| seen.revision > epoch.0) {
             return;
         }
-        let phase = match seat {
+        let (phase, read_at) = match seat {
             Seat::Partition(partition) => {
                 self.commands.push_back(Command::ReadManifest { partition });
-                Phase::Fencing
+                (Phase::Fencing, Some(now + READ_AGAIN_AFTER))
             }
             Seat::Price => {
                 self.commands.push_back(Command::PriceWon { epoch });
-                Phase::Open
+                (Phase::Open, None)
             }
         };
         let held = Held {
@@ -460,7 +472,7 @@ impl Node {
             manifest: Manifest::default(),
             pending: None,
             writing: None,
-            read_at: None,
+            read_at,
             to: None,
             is_drained: false,
         };
@@ -490,7 +502,6 @@ impl Node {
             Some(pending) if pending == found => self.accepted(partition, revision, found),
             Some(pending) => {
                 let fence = held.fence;
-                held.pending = Some(pending.clone());
                 self.write(partition, fence, pending);
             }
             None => {}
@@ -508,17 +519,19 @@ impl Node {
     }
 
     /// The caller has uploaded a checkpoint that has taken in its links up to `position`. It is written
-    /// through the fence; [`Command::Checkpointed`] tells when it was accepted.
+    /// through the fence; [`Command::Checkpointed`] tells when it was accepted. Checkpoints must be handed in
+    /// in the order in which they were taken; one whose position is behind the last is ignored.
     pub fn checkpoint(&mut self, now: Time, partition: u32, position: u64, object: String) {
-        let now = self.begin(now);
+        self.begin(now);
         let Some(held) = self.held.get_mut(&Seat::Partition(partition)) else { return };
-        let manifest = Manifest { epoch: held.epoch, position, object: Some(object) };
-        held.pending = Some(manifest.clone());
-        if held.writing.is_none() && held.read_at.is_none() {
-            let fence = held.fence;
-            self.write(partition, fence, manifest);
+        let newest = held.pending.as_ref().or(held.writing.as_ref().map(|(_, manifest)| manifest));
+        if position < newest.unwrap_or(&held.manifest).position {
+            // An upload that was overtaken by a later one. Its links may be deleted already.
+            return;
         }
-        self.last = self.last.max(now);
+        let manifest = Manifest { epoch: held.epoch, position, object: Some(object) };
+        held.pending = Some(manifest);
+        self.write_pending(partition);
     }
 
     /// The caller has stopped a partition after [`Command::Drain`], and handed in its last checkpoint.
@@ -578,10 +591,7 @@ impl Node {
     fn write(&mut self, partition: u32, expected: u64, manifest: Manifest) {
         let request = self.ask(Asked::Manifest(partition));
         if let Some(held) = self.held.get_mut(&Seat::Partition(partition)) {
-            held.writing = Some(request);
-            if held.phase != Phase::Fencing {
-                held.pending = Some(manifest.clone());
-            }
+            held.writing = Some((request, manifest.clone()));
             self.commands.push_back(Command::PutManifest {
                 request,
                 partition,
@@ -591,27 +601,40 @@ impl Node {
         }
     }
 
+    /// Writes the checkpoint that waits, unless another write is under way or has to be cleared up.
+    fn write_pending(&mut self, partition: u32) {
+        let Some(held) = self.held.get_mut(&Seat::Partition(partition)) else { return };
+        if held.writing.is_none()
+            && held.read_at.is_none()
+            && let Some(pending) = held.pending.take()
+        {
+            let fence = held.fence;
+            self.write(partition, fence, pending);
+        }
+    }
+
     fn manifest_put(&mut self, now: Time, partition: u32, request: RequestId, answer: Answer) {
         let Some(held) = self.held.get_mut(&Seat::Partition(partition)) else { return };
-        if held.writing != Some(request) {
+        let Some((_, written)) = held.writing.take_if(|(writing, _)| *writing == request) else {
             return;
-        }
-        held.writing = None;
+        };
         let Answer::Done(revision) = answer else {
             held.read_at = Some(now + AGAIN_AFTER);
+            // A newer checkpoint makes this one needless.
+            if held.phase != Phase::Fencing && held.pending.is_none() {
+                held.pending = Some(written);
+            }
             return;
         };
         held.fence = revision;
-        if held.phase == Phase::Fencing {
-            held.phase = Phase::Opening;
-            let before = held.manifest.clone();
-            held.manifest.epoch = held.epoch;
-            let (epoch, local) = (held.epoch, Some(before.epoch).filter(|epoch| epoch.0 > 0));
-            let restore = Some(before).filter(|before| before.object.is_some());
-            self.commands.push_back(Command::Open { partition, epoch, local, restore });
-        } else if let Some(pending) = held.pending.take() {
-            self.accepted(partition, revision, pending);
+        if held.phase != Phase::Fencing {
+            return self.accepted(partition, revision, written);
         }
+        held.phase = Phase::Opening;
+        let before = std::mem::replace(&mut held.manifest, written);
+        let (epoch, local) = (held.epoch, Some(before.epoch).filter(|epoch| epoch.0 > 0));
+        let restore = Some(before).filter(|before| before.object.is_some());
+        self.commands.push_back(Command::Open { partition, epoch, local, restore });
     }
 
     fn accepted(&mut self, partition: u32, revision: u64, manifest: Manifest) {
@@ -620,6 +643,7 @@ impl Node {
         let position = manifest.position;
         held.manifest = manifest;
         self.commands.push_back(Command::Checkpointed { partition, position });
+        self.write_pending(partition);
         self.release_if_ready(partition);
     }
 
@@ -628,7 +652,7 @@ impl Node {
             if let Seat::Partition(partition) = *seat
                 && held.read_at.is_some_and(|at| at <= now)
             {
-                held.read_at = Some(now + AGAIN_AFTER.times(10));
+                held.read_at = Some(now + READ_AGAIN_AFTER);
                 self.commands.push_back(Command::ReadManifest { partition });
             }
         }
@@ -637,7 +661,8 @@ impl Node {
     fn release_if_ready(&mut self, partition: u32) {
         let seat = Seat::Partition(partition);
         let Some(held) = self.held.get_mut(&seat) else { return };
-        let is_ready = held.is_drained && held.pending.is_none() && held.phase == Phase::Draining;
+        let is_written = held.pending.is_none() && held.writing.is_none();
+        let is_ready = held.is_drained && is_written && held.phase == Phase::Draining;
         if is_ready {
             held.phase = Phase::Releasing;
             let (expected, claim) = (held.epoch.0, Claim { owner: None, to: held.to });

@@ -1,5 +1,6 @@
 //! Simulated and recorded webs on simulated time: how good is a policy?
 
+pub mod cluster;
 pub mod compare;
 pub mod engine;
 mod error;

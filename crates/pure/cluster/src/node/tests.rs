@@ -207,6 +207,37 @@ fn a_checkpoint_with_an_unclear_end_is_found_or_written_again() {
     }
 }
 
+/// A checkpoint that is handed in while another is being written is not taken for accepted with it.
+#[test]
+fn only_the_checkpoint_that_was_written_is_accepted() {
+    let mut town = Town::new();
+    town.run(20);
+    town.node.checkpoint(at(20), 0, 7, "a".into());
+    town.node.checkpoint(at(20), 0, 8, "b".into());
+    let Some(Command::PutManifest { request, .. }) = town.node.next_command() else {
+        panic!("a write");
+    };
+    town.node.answered(at(20), request, Answer::Done(5000));
+    assert_eq!(town.node.next_command(), Some(Command::Checkpointed { partition: 0, position: 7 }));
+    assert!(matches!(
+        town.node.next_command(),
+        Some(Command::PutManifest { expected: 5000, manifest: Manifest { position: 8, .. }, .. })
+    ));
+}
+
+#[test]
+fn a_checkpoint_that_was_overtaken_is_ignored() {
+    let mut town = Town::new();
+    town.run(20);
+    town.node.checkpoint(at(20), 0, 8, "b".into());
+    town.serve();
+    town.node.checkpoint(at(20), 0, 7, "a".into());
+    town.serve();
+    let accepted = town.node.accepted_manifest(0).expect("held");
+    assert_eq!((accepted.position, accepted.object.as_deref()), (8, Some("b")));
+    assert_eq!(town.manifests[&0].1.position, 8);
+}
+
 #[test]
 fn a_leaving_node_hands_over_two_at_a_time_and_leaves() {
     let mut town = Town::new();
