@@ -6,10 +6,14 @@
 use std::collections::HashSet;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tidewatch_partition::{Clock, Stop};
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_core::{Span, Time};
+use tidewatch_fetch::Hosts;
+use tidewatch_partition::{Clock, CrawlError, Partition, Reach, Stop, Watch};
 use tidewatch_web::{WebHabits, WebServer};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
@@ -17,6 +21,10 @@ use crate::living::{self, Stored};
 const GAP: Duration = Duration::from_millis(100);
 /// The share of its throughput that a good host must keep.
 const KEPT: f64 = 0.95;
+/// The same beside a thousand slow hosts, each at an address of its own.
+const KEPT_IN_CROWD: f64 = 0.9;
+/// How long the good hosts are crawled before the slow ones become known.
+const WARM: Duration = Duration::from_secs(3);
 
 /// Answers everyone with a byte a second.
 fn drip() -> SocketAddr {
@@ -99,4 +107,99 @@ fn bad_hosts_do_not_slow_the_others() {
     eprintln!("good hosts: {alone:.1} requests/s alone, {troubled:.1} beside bad hosts");
     assert!(alone > hosts as f64, "{alone} requests/s are no load");
     assert!(troubled >= KEPT * alone, "{troubled} of {alone} requests/s");
+}
+
+/// Answers everyone at every loopback address with a byte a second.
+fn drip_everywhere(runtime: &Runtime) -> u16 {
+    let _inside = runtime.enter();
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    runtime.spawn(async move {
+        while let Ok((mut socket, peer)) = listener.accept().await {
+            assert!(peer.ip().is_loopback(), "{peer}");
+            tokio::spawn(async move {
+                let _ = socket.read(&mut [0; 1024]).await;
+                let head = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
+                if socket.write_all(head).await.is_err() {
+                    return;
+                }
+                while socket.write_all(b"#").await.is_ok() {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            });
+        }
+    });
+    port
+}
+
+/// Seeds slow hosts some time after the start.
+struct Newcomers {
+    seeds: Vec<CanonicalUrl>,
+    from: Instant,
+}
+
+impl Watch for Newcomers {
+    fn turn(&mut self, partition: &mut Partition, now: Time) -> Result<(), CrawlError> {
+        if Instant::now() >= self.from {
+            for seed in self.seeds.drain(..) {
+                partition.seed(&seed, now)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Requests a second that good hosts get beside so many slow ones, which become known after `WARM`.
+fn beside_slow(good: usize, slow: u32, seconds: u64) -> f64 {
+    let runtime = Runtime::new().unwrap();
+    let server = living::serve(&runtime, good, 200 * good, WebHabits::faultless());
+    let port = drip_everywhere(&runtime);
+    let dripping = (0..slow).map(|number| {
+        let [_, a, b, c] = (0x4f_00_01 + number).to_be_bytes();
+        let address = SocketAddr::from(([127, a, b, c], port));
+        (format!("slow{number}.example"), address)
+    });
+    let dripping: Vec<(String, SocketAddr)> = dripping.collect();
+    let slow_names = dripping.iter().map(|(name, at)| (name.as_str(), *at));
+    let mut config = living::config(GAP);
+    config.scope.reach = Reach::Everything;
+    config.politeness.first_rest = Span::SECOND.times(5);
+    let hosts = Hosts::of(server.names().iter().chain(slow_names));
+    let net = living::network(&runtime, &config, hosts);
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = living::open(dir.path(), &config);
+    let now = Clock::of(&crawl).now();
+    for seed in living::seeds(&server) {
+        crawl.seed(&seed, now).unwrap();
+    }
+    let seeds = dripping.iter().map(|(name, _)| format!("http://{name}/"));
+    let seeds = seeds.map(|url| CanonicalUrl::parse(&url).unwrap()).collect();
+    let stop = Stop { after: Some(WARM + Duration::from_secs(seconds)), ..Stop::default() };
+    let (began, from) = (server.log().requests().len(), Instant::now() + WARM);
+    let mut newcomers = Newcomers { seeds, from };
+    let counted = std::thread::scope(|scope| {
+        let counting = scope.spawn(|| {
+            std::thread::sleep(WARM);
+            server.log().requests().len()
+        });
+        tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &stop, &mut newcomers)
+            .unwrap();
+        counting.join().unwrap()
+    });
+    assert!(counted > began, "the good hosts are crawled before the slow ones come");
+    (server.log().requests().len() - counted) as f64 / seconds as f64
+}
+
+/// A thousand hosts of one byte a second once filled all slots for over a minute.
+#[test]
+fn slow_hosts_at_addresses_of_their_own_leave_slots_to_the_others() {
+    let good = living::size("TIDEWATCH_HOSTS", 40);
+    let seconds = living::size("TIDEWATCH_SECONDS", 12) as u64;
+    let alone = beside_slow(good, 0, seconds);
+    let troubled = beside_slow(good, 1_000, seconds);
+    eprintln!("good hosts: {alone:.1} requests/s alone, {troubled:.1} beside 1,000 slow ones");
+    assert!(alone > good as f64, "{alone} requests/s are no load");
+    assert!(troubled >= KEPT_IN_CROWD * alone, "{troubled} of {alone} requests/s");
 }

@@ -88,6 +88,33 @@ fn a_flipped_bit_in_the_last_batch_is_refused_or_harmless() {
     store.commit(&Batch { tape: vec![Input::Host], ..Batch::default() }).unwrap();
 }
 
+/// Flushes every table and puts an empty journal in the place of the old one, as the engine does when
+/// the old one is full.
+fn rotate(dir: &Path, journal: &Path) -> PathBuf {
+    let db = fjall::Database::builder(dir.join("db")).open().unwrap();
+    for name in db.list_keyspace_names() {
+        let table = db.keyspace(&name, fjall::KeyspaceCreateOptions::default).unwrap();
+        table.rotate_memtable_and_wait().unwrap();
+    }
+    drop(db);
+    let number: u64 = journal.file_stem().unwrap().to_str().unwrap().parse().unwrap();
+    let new = journal.with_file_name(format!("{}.jnl", number + 1));
+    fs::rename(journal, &new).unwrap();
+    new
+}
+
+#[test]
+fn a_torn_first_batch_of_a_new_journal_is_what_a_crash_leaves() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = filled(dir.path());
+    let torn = fs::read(&journal).unwrap()[..90].to_vec();
+    let new = rotate(dir.path(), &journal);
+    fs::write(&new, &torn).unwrap();
+    assert_eq!(Store::read(dir.path(), Memory::default()).unwrap().pages(), BATCHES);
+    assert_eq!(fs::read(&new).unwrap(), torn, "a reader changes nothing");
+    assert_eq!(open(dir.path()).pages(), BATCHES);
+}
+
 #[test]
 fn an_emptied_halved_or_missing_journal_is_refused() {
     let dir = tempfile::tempdir().unwrap();
