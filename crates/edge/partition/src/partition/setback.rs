@@ -227,7 +227,8 @@ impl Partition {
     /// Why the target of a redirect is not fetched, as far as that is known without a request.
     fn dropped_target(&self, to: &CanonicalUrl) -> Option<DropReason> {
         let host = self.pages.host_of(to.origin());
-        let allows = host.and_then(|host| self.robots.allows(host, to.path_and_query()));
+        let robots = host.and_then(|host| self.robots.of(host));
+        let allows = robots.map(|robots| robots.allows(to.path_and_query()));
         let is_disallowed = allows == Some(false) && !self.config.is_own(to);
         let dropped = self.scope.covers(to, false).err();
         dropped.or(is_disallowed.then_some(DropReason::Disallowed))
