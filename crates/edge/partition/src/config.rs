@@ -339,6 +339,22 @@ pub enum BadConfig {
 }
 
 impl Config {
+    /// One of `count` equal parts of the budget, the limits and the memory, for a partition.
+    #[must_use]
+    pub fn divided(&self, count: u32) -> Config {
+        let (mut own, parts) = (self.clone(), u64::from(count.max(1)));
+        let budget = self.budget.as_per_second() / parts as f64;
+        own.budget = Rate::per_second(budget).unwrap_or(self.budget);
+        own.limits.requests = (self.limits.requests / parts as usize).max(1);
+        own.table_files = (self.table_files / parts as usize).max(1);
+        own.slow_lane.requests = self.slow_lane.requests.div_ceil(parts as usize);
+        own.limits.jobs = (self.limits.jobs / parts as usize).max(1);
+        (own.cache_mb, own.sieve_mb) =
+            ((self.cache_mb / parts).max(1), (self.sieve_mb / parts).max(1));
+        own.pages_mb = self.pages_mb.div_ceil(parts);
+        own
+    }
+
     /// Reads a configuration.
     pub fn parse(text: &str) -> Result<Config, BadConfig> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {

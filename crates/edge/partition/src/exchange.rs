@@ -8,7 +8,9 @@
 //! then the sender deletes it. Whatever stops when, a parcel is delivered at least once, and a second
 //! time is harmless: its links are known already.
 //!
-//! [`InProcess`] joins partitions of one process. A cluster implements the same trait.
+//! [`InProcess`] joins partitions of one process. A cluster's exchange is a replicated log: a parcel is
+//! acknowledged once the log holds it, and the receiver commits its position in the log together with the
+//! links, so that it takes every parcel in once.
 
 use std::sync::Mutex;
 
@@ -30,12 +32,18 @@ pub struct Receipt {
 pub struct Delivery {
     /// What to acknowledge.
     pub receipt: Receipt,
+    /// How far the receiver has read once it has taken this in, in the exchange's own encoding. The
+    /// receiver commits it with the links and goes on after it ([`Exchange::resume`]). Of deliveries
+    /// that are received together, the last one carries it.
+    pub mark: Option<Vec<u8>>,
     /// Links to hosts of the receiver.
     pub links: Vec<SentLink>,
 }
 
 /// How partitions hand links to each other.
 pub trait Exchange: Send + Sync {
+    /// A partition begins to receive. It has committed every parcel up to `mark`, if it has any.
+    fn resume(&self, _to: u32, _mark: Option<Vec<u8>>) {}
     /// Delivers a parcel to `parcel.to`, now or later. May be called again with the same parcel.
     fn send(&self, receipt: Receipt, parcel: Parcel);
     /// Takes the parcels that wait for a partition.
@@ -79,7 +87,7 @@ impl InProcess {
 
 impl Exchange for InProcess {
     fn send(&self, receipt: Receipt, parcel: Parcel) {
-        let delivery = Delivery { receipt, links: parcel.links };
+        let delivery = Delivery { receipt, mark: None, links: parcel.links };
         self.with(parcel.to, |mailbox| mailbox.parcels.push(delivery));
     }
 
@@ -116,7 +124,7 @@ mod tests {
         let receipt = Receipt { from: 2, number: 7 };
         exchange.send(receipt, Parcel { to: 0, links: Vec::new() });
         assert!(exchange.receive(1).is_empty());
-        assert_eq!(exchange.receive(0), [Delivery { receipt, links: Vec::new() }]);
+        assert_eq!(exchange.receive(0), [Delivery { receipt, mark: None, links: Vec::new() }]);
         assert!(exchange.receive(0).is_empty() && exchange.acknowledged(2).is_empty());
         exchange.acknowledge(receipt);
         assert_eq!(exchange.acknowledged(2), [7]);

@@ -31,12 +31,14 @@ pub use bell::ask_running;
 pub use config::{BadConfig, Config};
 pub use exchange::{Delivery, Exchange, InProcess, Receipt, owner};
 pub use freshness::{Freshness, FreshnessMeasure};
+pub use gate::{AddressGate, Slot, Slots};
 pub use history::{History, Sample};
+pub use ledger::Ledger;
 pub use net::{Net, NoNetwork};
 pub use outlook::Outlook;
 pub use partition::{
-    CrawlError, Heard, HostView, Next, Partition, Portrait, Rebuilt, Settled, SourceView, Status,
-    check_budget,
+    CrawlError, Heard, HostView, Next, Partition, Portrait, Rebuilt, Seat, Settled, SourceView,
+    Status, check_budget,
 };
 pub use partitions::Partitions;
 pub use quiet::Quiet;

@@ -250,6 +250,16 @@ impl Pages {
         self.batch.vias.insert(page, url);
     }
 
+    /// Numbers the parcels that follow from `first` on.
+    pub(crate) fn number_parcels_from(&mut self, first: u64) {
+        self.next_parcel = first;
+    }
+
+    /// The number of the next parcel.
+    pub(crate) const fn next_parcel(&self) -> u64 {
+        self.next_parcel
+    }
+
     /// Adds links for another partition to the outbox and returns their number.
     pub(crate) fn put_parcel(&mut self, parcel: Parcel) -> u64 {
         let number = self.next_parcel;

@@ -47,7 +47,8 @@ use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input};
 use tidewatch_frontier::{Command, Next as Asked};
 use tidewatch_store::{CopyRow, Hops, PageRow, Store, StoreError, is_full};
 
-pub(crate) use self::member::Member;
+use self::member::Member;
+pub use self::member::Seat;
 pub use self::operate::{Heard, HostView, Portrait, SourceView};
 pub use self::rebuild::Rebuilt;
 use self::reread::Reread;

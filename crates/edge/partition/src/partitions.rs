@@ -27,7 +27,7 @@ use tokio::runtime::Handle;
 use crate::exchange::{InProcess, owner};
 use crate::gate::AddressGate;
 use crate::ledger::Ledger;
-use crate::partition::Member;
+use crate::partition::Seat;
 use crate::quiet::Quiet;
 use crate::{
     Clock, Config, CrawlError, Ended, Net, Outlook, Partition, Scope, Status, Stop, Watch,
@@ -66,7 +66,7 @@ impl Partitions {
         if was.is_none() && count > 1 {
             record(dir, count)?;
         }
-        let own = share(config, count);
+        let own = config.divided(count);
         let parts = Self::dirs(dir)?.into_iter();
         let parts = parts.map(|dir| Partition::open(&dir, own.clone(), unix_micros));
         let mut parts = parts.collect::<Result<Vec<Partition>, CrawlError>>()?;
@@ -96,7 +96,7 @@ impl Partitions {
     ) -> Result<Partitions, CrawlError> {
         let (count, pace) = (parts.len() as u32, parts.first().map_or(1.0, Partition::pace));
         let total = Rate::per_second(total).unwrap_or(Rate::ZERO);
-        let ledger = Arc::new(Ledger::new(total, parts.len(), pace));
+        let ledger = Arc::new(Ledger::new(total, pace));
         if count > 1 {
             let exchange = Arc::new(InProcess::default());
             let gap = Duration::from_secs_f64(address_gap.seconds() / pace);
@@ -105,8 +105,9 @@ impl Partitions {
             stuck.expect(parts.len());
             for (number, part) in (0..).zip(&mut parts) {
                 let (exchange, ledger) = (Arc::clone(&exchange), Arc::clone(&ledger));
-                let (gate, stuck) = (Arc::clone(&gate), Arc::clone(&stuck));
-                part.join(Member::new(number, count, exchange, ledger, gate, stuck))?;
+                let (gate, stuck) = (Arc::clone(&gate), Some(Arc::clone(&stuck)));
+                let first_parcel = None;
+                part.join(Seat { number, count, first_parcel, exchange, ledger, gate, stuck })?;
                 part.keep_total(total);
             }
         }
@@ -217,8 +218,7 @@ impl Partitions {
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for (part, watch) in self.parts.iter_mut().zip(watches) {
-                let once = stop.once.clone();
-                let own = Stop { after: stop.after, fetches: None, flag: Arc::clone(&flag), once };
+                let own = Stop { fetches: None, flag: Arc::clone(&flag), ..stop.clone() };
                 threads.push(scope.spawn(move || {
                     // One partition that ends, even by a panic, stops all.
                     let _all = StopAll(Arc::clone(&own.flag));
@@ -245,21 +245,6 @@ impl Partitions {
             Ok(first.or(ended).or_else(|| stop.why(began, 0)).unwrap_or(Ended::Time))
         })
     }
-}
-
-/// A partition's share of the settings; the budget is divided while it runs.
-fn share(config: &Config, count: u32) -> Config {
-    let (mut own, parts) = (config.clone(), u64::from(count));
-    own.budget =
-        Rate::per_second(config.budget.as_per_second() / f64::from(count)).unwrap_or(config.budget);
-    own.limits.requests = (config.limits.requests / count as usize).max(1);
-    own.table_files = (config.table_files / count as usize).max(1);
-    own.slow_lane.requests = config.slow_lane.requests.div_ceil(count as usize);
-    own.limits.jobs = (config.limits.jobs / count as usize).max(1);
-    (own.cache_mb, own.sieve_mb) =
-        ((config.cache_mb / parts).max(1), (config.sieve_mb / parts).max(1));
-    own.pages_mb = config.pages_mb.div_ceil(parts);
-    own
 }
 
 fn part_dir(dir: &Path, number: u32) -> PathBuf {

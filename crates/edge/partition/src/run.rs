@@ -21,6 +21,7 @@ use tidewatch_frontier::network_of;
 use tidewatch_parse::extract::Extract;
 use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 use crate::Net;
 use crate::bell::Bell;
@@ -90,6 +91,8 @@ pub struct Stop {
     pub flag: Arc<AtomicBool>,
     /// Once nothing is left to fetch; hosts that do not answer are not waited for.
     pub once: Option<Arc<Quiet>>,
+    /// While this flag is set, no request begins. Everything else goes on.
+    pub hold: Arc<AtomicBool>,
 }
 
 /// Why it ended.
@@ -153,7 +156,7 @@ pub fn run(
 ) -> Result<Ended, CrawlError> {
     let (sender, reports) = mpsc::channel();
     let (clock, before) = (Clock::of(partition), partition.tally().all_fetches());
-    let mut hand = Hand { net, runtime, sender, under_way: 0 };
+    let mut hand = Hand { net, runtime, sender, under_way: 0, tasks: JoinSet::new() };
     let mut keeper = Keeper::new();
     let bell = Bell::hang(partition.store().dir());
     let began = Instant::now();
@@ -165,7 +168,8 @@ pub fn run(
             break Ended::CannotStart;
         }
         let turn = Instant::now();
-        let wait = if keeper.is_full { Time::NEVER } else { hand.out(partition, clock.now())? };
+        let is_held = keeper.is_full || stop.hold.load(Ordering::Relaxed);
+        let wait = if is_held { Time::NEVER } else { hand.out(partition, clock.now())? };
         partition.taped_mut().count_time(turn.elapsed());
         let sleep = clock.until(wait).min(LONGEST_SLEEP);
         if keeper.is_stuck {
@@ -200,6 +204,9 @@ struct Hand<'h> {
     runtime: &'h Handle,
     sender: Sender<Report>,
     under_way: usize,
+    /// Requests that are still under way when the loop ends are broken off: whoever opens the partition
+    /// next counts the gaps of its hosts from then.
+    tasks: JoinSet<()>,
 }
 
 impl Hand<'_> {
@@ -214,14 +221,21 @@ impl Hand<'_> {
             self.under_way += 1;
             let gate = partition.member().map(|member| Arc::clone(member.gate()));
             let shared = gate.zip(address(partition, &job));
-            self.runtime.spawn(async move {
+            while self.tasks.try_join_next().is_some() {}
+            let task = async move {
                 let report = match shared {
-                    Some((gate, address)) => gate.pass(address, Box::pin(net.perform(job))).await,
+                    Some((gate, address)) => {
+                        let copy = job.clone();
+                        let request = Box::pin(net.perform(job));
+                        let made = gate.pass(address, request).await;
+                        made.unwrap_or_else(|| copy.given_up())
+                    }
                     None => net.perform(job).await,
                 };
                 // Nobody listens any more when the crawl has stopped.
                 let _ = sender.send(report);
-            });
+            };
+            self.tasks.spawn_on(task, self.runtime);
         }
     }
 }

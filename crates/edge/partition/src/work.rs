@@ -104,6 +104,29 @@ pub enum Report {
     },
 }
 
+impl Job {
+    /// The report of a job whose request was not made, or was broken off by the crawler itself.
+    pub(crate) fn given_up(&self) -> Report {
+        let (took, why) = (Span::ZERO, Reason::OwnStop);
+        match *self {
+            Job::Resolve { host, .. } => Report::Resolved { host, found: Err(why), took },
+            Job::Robots { host, .. } => {
+                Report::Robots { host, found: Err(why), retry_after: None, took }
+            }
+            Job::Page { host, page, .. } => Report::Page {
+                host,
+                page,
+                came: Came::Nothing(why),
+                status: None,
+                body_bytes: 0,
+                packed: None,
+                unix_micros: 0,
+                took,
+            },
+        }
+    }
+}
+
 impl Report {
     /// Takes out the words of a page that came with content.
     pub(crate) fn take_extract(&mut self) -> Option<Extract> {

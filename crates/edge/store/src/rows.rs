@@ -49,6 +49,16 @@ impl Hops {
         self.0 & !Hops::REQUISITE
     }
 
+    /// All of it as one number, and back.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// See [`Hops::bits`].
+    pub const fn of_bits(bits: u8) -> Hops {
+        Hops(bits)
+    }
+
     /// One more redirect.
     #[must_use]
     pub const fn and_redirect(self) -> Hops {

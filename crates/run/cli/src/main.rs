@@ -6,6 +6,7 @@
 mod allocate;
 mod check;
 mod clicks;
+mod cluster;
 mod crawl;
 mod demo;
 mod diff;
@@ -65,6 +66,9 @@ enum Command {
     /// Import views and clicks of another search engine.
     #[command(subcommand)]
     Clicks(clicks::Command),
+    /// Look at a crawl on several machines and move its parts.
+    #[command(subcommand)]
+    Cluster(cluster::Command),
     /// Print every setting with its value and meaning.
     Config(crawl::ConfigArgs),
     /// Allocate a budget of fetches to pages: as rates, or as whole numbers in a window.
@@ -107,6 +111,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Repair(args) => repair::run(&args),
         Command::Clicks(command) => clicks::run(&command),
+        Command::Cluster(command) => cluster::run(&command),
         Command::Serve(args) => serve::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Config(args) => crawl::print_config(&args),

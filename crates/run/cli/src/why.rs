@@ -1,6 +1,6 @@
 //! `tidewatch why` and `tidewatch what-if`: explanations and predictions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use serde_json::json;
@@ -21,8 +21,11 @@ pub(crate) struct WhyArgs {
     /// The page.
     url: String,
     /// The crawl's directory.
-    #[arg(long)]
-    dir: PathBuf,
+    #[arg(long, required_unless_present = "cluster")]
+    dir: Option<PathBuf>,
+    /// Addresses of the brokers of a crawl on several machines; the node that owns the page answers.
+    #[arg(long, value_name = "URLS", conflicts_with = "dir")]
+    cluster: Option<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -73,7 +76,10 @@ fn no_price(crawl: &Partitions) -> anyhow::Error {
 
 pub(crate) fn why(args: &WhyArgs) -> Result<()> {
     let url = CanonicalUrl::parse(&args.url)?;
-    let why = tidewatch_service::why(&args.dir, &url)?;
+    let why = match &args.cluster {
+        Some(brokers) => crate::cluster::why(brokers, &url)?,
+        None => tidewatch_service::why(args.dir.as_deref().unwrap_or(Path::new(".")), &url)?,
+    };
     if args.json {
         return output::print(&(serde_json::to_string_pretty(&why.json)? + "\n"));
     }

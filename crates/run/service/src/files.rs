@@ -32,6 +32,17 @@ pub struct WhyAnswer {
     pub told: String,
 }
 
+impl WhyAnswer {
+    /// Reads what a running crawl answered.
+    pub fn read(mut answer: Json) -> Result<WhyAnswer, ServiceError> {
+        if let Some(error) = answer["error"].as_str() {
+            return Err(ServiceError::Refused(error.to_owned()));
+        }
+        let told = answer["told"].as_str().unwrap_or_default().to_owned();
+        Ok(WhyAnswer { json: answer["why"].take(), told })
+    }
+}
+
 /// Explains a page of a crawl: asks the crawl if it runs, and otherwise opens its directory as it was
 /// when the crawl ended.
 pub fn why(dir: &Path, url: &CanonicalUrl) -> Result<WhyAnswer, ServiceError> {
@@ -40,18 +51,13 @@ pub fn why(dir: &Path, url: &CanonicalUrl) -> Result<WhyAnswer, ServiceError> {
     let dir = parts.swap_remove(number);
     let unreadable = |source| ServiceError::Unreadable { path: dir.join("ask.sock"), source };
     let running = ask_running(&dir, url).map_err(unreadable)?;
-    let mut answer = if let Some(answer) = running {
+    WhyAnswer::read(if let Some(answer) = running {
         answer
     } else {
         let mut crawl = Partition::look(&dir, now_micros())?;
         let now = crawl.last();
         crawl.answer_why(url, now)?
-    };
-    if let Some(error) = answer["error"].as_str() {
-        return Err(ServiceError::Refused(error.to_owned()));
-    }
-    let told = answer["told"].as_str().unwrap_or_default().to_owned();
-    Ok(WhyAnswer { json: answer["why"].take(), told })
+    })
 }
 
 /// Opens a crawl as it was when it ended. It must not be running.

@@ -165,6 +165,7 @@ impl Service {
             fetches: config.stop_after_fetches,
             flag: Arc::new(AtomicBool::new(false)),
             once: config.once.then(Arc::default),
+            ..Stop::default()
         };
         let handle = Handle::new(asker, Arc::clone(&stop.flag), searcher, runtime.clone());
         let history =

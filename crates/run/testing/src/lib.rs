@@ -7,5 +7,6 @@ pub mod browser;
 #[cfg(feature = "living")]
 pub mod living;
 pub mod memory;
+pub mod nats;
 pub mod skip;
 pub mod suites;

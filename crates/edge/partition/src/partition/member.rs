@@ -28,15 +28,37 @@ const MOST_SENT: usize = 1 << 20;
 /// Name under which the store keeps the budget of all partitions.
 const TOTAL: &str = "crawl-budget";
 
-/// What a partition shares with the others.
+/// Name under which the store keeps how far the partition has read its parcels.
+const MARK: &str = "links-mark";
+/// Most bytes of the URLs in a parcel, and most links: a broker takes a message of a megabyte.
+const MOST_PARCEL_BYTES: usize = 256 << 10;
+const MOST_PARCEL_LINKS: usize = 2_000;
+
+/// A partition's place among the others, and what it shares with them.
+#[derive(Clone)]
+pub struct Seat {
+    /// The number of this partition.
+    pub number: u32,
+    /// How many partitions there are.
+    pub count: u32,
+    /// The number of the first parcel it will send. Where several processes may open the partition in
+    /// turn, none of them may use a number that another has used, even after a return to an older state.
+    /// `None` where only one process ever opens it.
+    pub first_parcel: Option<u64>,
+    /// Carries links.
+    pub exchange: Arc<dyn Exchange>,
+    /// Divides the budget.
+    pub ledger: Arc<Ledger>,
+    /// Keeps the gaps of addresses.
+    pub gate: Arc<AddressGate>,
+    /// Since when each partition has expected nothing from any page; `None` where other processes may
+    /// expect something.
+    pub stuck: Option<Arc<Quiet>>,
+}
+
+/// A partition among others.
 pub(crate) struct Member {
-    number: u32,
-    count: u32,
-    exchange: Arc<dyn Exchange>,
-    ledger: Arc<Ledger>,
-    gate: Arc<AddressGate>,
-    /// Since when each partition has expected nothing from any page.
-    stuck: Arc<Quiet>,
+    seat: Seat,
     /// Foreign links found since the last commit, by owner.
     found: BTreeMap<u32, Vec<SentLink>>,
     /// Foreign URLs that were sent.
@@ -51,26 +73,14 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Partition `number` of `count`.
-    pub(crate) fn new(
-        number: u32,
-        count: u32,
-        exchange: Arc<dyn Exchange>,
-        ledger: Arc<Ledger>,
-        gate: Arc<AddressGate>,
-        stuck: Arc<Quiet>,
-    ) -> Member {
+    fn new(seat: Seat, packed: Vec<(u64, Parcel)>) -> Member {
+        seat.ledger.enter(seat.number);
         Member {
-            number,
-            count,
-            exchange,
-            ledger,
-            gate,
-            stuck,
+            seat,
             found: BTreeMap::new(),
             sent: FxHashSet::default(),
             last_via: None,
-            packed: Vec::new(),
+            packed,
             taken: Vec::new(),
             next_report: Instant::now(),
         }
@@ -78,34 +88,30 @@ impl Member {
 
     /// The gate that requests pass.
     pub(crate) fn gate(&self) -> &Arc<AddressGate> {
-        &self.gate
+        &self.seat.gate
     }
 
     /// Tells the others whether this partition expects nothing, and returns whether none does.
     pub(super) fn are_all_stuck(&self, is_stuck: bool) -> bool {
-        self.stuck.note(self.number, is_stuck);
-        self.stuck.is_over()
+        self.seat.stuck.as_ref().is_some_and(|stuck| {
+            stuck.note(self.seat.number, is_stuck);
+            stuck.is_over()
+        })
     }
 
     /// What the partitions share of the budget.
     pub(super) fn ledger(&self) -> &Ledger {
-        &self.ledger
-    }
-
-    /// An even part of the total budget.
-    pub(super) fn even_part(&self) -> Rate {
-        let total = self.ledger.total();
-        Rate::per_second(total.as_per_second() / f64::from(self.count)).unwrap_or(total)
+        &self.seat.ledger
     }
 
     /// The number of this partition.
     pub(super) const fn number(&self) -> u32 {
-        self.number
+        self.seat.number
     }
 
     /// The partition that owns a URL, if it is another one.
     fn other_owner(&self, url: &CanonicalUrl) -> Option<u32> {
-        Some(owner(url, self.count)).filter(|owner| *owner != self.number)
+        Some(owner(url, self.seat.count)).filter(|owner| *owner != self.seat.number)
     }
 
     /// Whether a foreign URL was not sent yet.
@@ -131,44 +137,76 @@ impl Member {
     /// Puts the links found since the last commit into the outbox.
     pub(super) fn pack(&mut self, pages: &mut Pages) {
         for (to, links) in std::mem::take(&mut self.found) {
-            let parcel = Parcel { to, links };
-            self.packed.push((pages.put_parcel(parcel.clone()), parcel));
+            for links in parcels(links) {
+                let parcel = Parcel { to, links };
+                self.packed.push((pages.put_parcel(parcel.clone()), parcel));
+            }
         }
     }
 
     /// After a sync: sends the packed parcels and acknowledges those taken in.
     pub(super) fn synced(&mut self) {
         for (number, parcel) in self.packed.drain(..) {
-            self.exchange.send(Receipt { from: self.number, number }, parcel);
+            self.seat.exchange.send(Receipt { from: self.seat.number, number }, parcel);
         }
-        self.taken.drain(..).for_each(|receipt| self.exchange.acknowledge(receipt));
+        self.taken.drain(..).for_each(|receipt| self.seat.exchange.acknowledge(receipt));
     }
 
     /// Parcels received, and numbers of our own that were acknowledged.
     fn receive(&self) -> (Vec<Delivery>, Vec<u64>) {
-        (self.exchange.receive(self.number), self.exchange.acknowledged(self.number))
+        let Seat { number, exchange, .. } = &self.seat;
+        (exchange.receive(*number), exchange.acknowledged(*number))
     }
 
     /// Reports `fetches`, and says whether it is time to report the account.
     fn wants_report(&self, fetches: u64) -> bool {
-        self.ledger.count(self.number, fetches);
+        self.seat.ledger.count(self.seat.number, fetches);
         Instant::now() >= self.next_report
     }
 
     /// Reports the account, which took since `began`, and returns the share granted.
     fn report(&mut self, began: Instant, account: Account) -> Rate {
-        let granted = self.ledger.report(self.number, account);
+        let granted = self.seat.ledger.report(self.seat.number, account);
         self.next_report = began + REPORT_EVERY.max(REPORT_SHARE * began.elapsed());
         granted
     }
 }
 
+/// Divides links so that each part fits into a message.
+fn parcels(links: Vec<SentLink>) -> Vec<Vec<SentLink>> {
+    let (mut all, mut bytes) = (vec![Vec::new()], 0);
+    for link in links {
+        bytes += link.url.len() + link.via.as_ref().map_or(0, String::len);
+        let is_full =
+            |last: &Vec<SentLink>| bytes > MOST_PARCEL_BYTES || last.len() >= MOST_PARCEL_LINKS;
+        if all.last().is_some_and(|last| !last.is_empty() && is_full(last)) {
+            all.push(Vec::new());
+            bytes = link.url.len();
+        }
+        all.last_mut().into_iter().for_each(|last| last.push(link.clone()));
+    }
+    all
+}
+
 impl Partition {
     /// Joins the other partitions. Parcels that were never acknowledged are sent again.
-    pub(crate) fn join(&mut self, mut member: Member) -> Result<(), StoreError> {
-        member.packed = self.pages.outbox()?;
-        self.member = Some(member);
+    pub fn join(&mut self, seat: Seat) -> Result<(), CrawlError> {
+        if let Some(first) = seat.first_parcel {
+            self.pages.number_parcels_from(first);
+        }
+        seat.exchange.resume(seat.number, self.pages.meta(MARK)?);
+        self.member = Some(Member::new(seat, self.pages.outbox()?));
         Ok(())
+    }
+
+    /// How far this partition has read its parcels, in the exchange's own encoding.
+    pub fn links_mark(&self) -> Result<Option<Vec<u8>>, CrawlError> {
+        Ok(self.pages.meta(MARK)?)
+    }
+
+    /// The number of the next parcel.
+    pub fn next_parcel(&self) -> u64 {
+        self.pages.next_parcel()
     }
 
     /// What is shared with other partitions.
@@ -210,9 +248,9 @@ impl Partition {
     /// divides a budget by what all have reported.
     pub fn declare_demand(&self) {
         if let Some(member) = &self.member
-            && !member.ledger.has_reported(member.number)
+            && !member.ledger().has_reported(member.number())
         {
-            member.ledger.report(member.number, self.account());
+            member.ledger().report(member.number(), self.account());
         }
     }
 
@@ -264,6 +302,9 @@ impl Partition {
             if let Some((link, via)) = link.zip(via) {
                 self.pages.put_foreign_via(link.page, via);
             }
+        }
+        if let Some(mark) = delivery.mark {
+            self.pages.put_meta(MARK, mark);
         }
         if let Some(member) = &mut self.member {
             member.taken.push(delivery.receipt);

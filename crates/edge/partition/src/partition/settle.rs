@@ -105,6 +105,9 @@ impl Partition {
         self.tally.robots += 1;
         let (status, body) = match found {
             Ok(found) => found,
+            Err(Reason::OwnStop) => {
+                return self.give_up(host, (Answer::Usual, took), Reason::OwnStop, now);
+            }
             Err(why) => return self.without_robots(host, (without_answer(why), took), why, now),
         };
         let answer = overloaded(status).map_or(Answer::Usual, |_| Answer::Overloaded(retry_after));

@@ -158,7 +158,7 @@ impl Partition {
     /// partitions is the budget, however it is granted.
     fn budget_part(&self) -> Rate {
         match self.member() {
-            Some(member) => member.even_part(),
+            Some(member) => member.ledger().even_part(),
             None => self.budget(),
         }
     }

@@ -1,6 +1,7 @@
 //! `tidewatch crawl`: crawls the web into a directory.
 
 mod log;
+mod node;
 mod scope;
 mod seeds;
 mod view;
@@ -15,6 +16,7 @@ use tidewatch_partition::{Config, Ended, Revisit, Scope};
 use tidewatch_service::{Service, ServiceConfig, ServiceError};
 
 use self::log::Log;
+use self::node::NodeArgs;
 use self::scope::ScopeArgs;
 use self::view::View;
 use crate::listen::ListenArgs;
@@ -61,6 +63,8 @@ pub(crate) struct Args {
     listen: Option<SocketAddr>,
     #[command(flatten)]
     serve: ListenArgs,
+    #[command(flatten)]
+    node: NodeArgs,
     /// Log to standard error as JSON, one object a line.
     #[arg(long)]
     log_json: bool,
@@ -101,6 +105,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.once {
         crawl.revisit = Revisit::ONCE;
     }
+    let log = if args.log_json { Log::Json } else { Log::Plain };
+    if let Some(brokers) = &args.node.cluster {
+        let rest = node::Rest {
+            crawl,
+            dir: &args.dir,
+            seeds: &args.seeds,
+            partitions: args.partitions,
+            duration: args.duration,
+            log,
+            print_stored: args.print_stored,
+        };
+        return node::run(&args.node, brokers, rest);
+    }
     let began = Instant::now();
     let config = ServiceConfig {
         seeds: seeds::read(&args.seeds)?,
@@ -113,7 +130,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         crawl,
         ..ServiceConfig::new(&args.dir)
     };
-    let log = if args.log_json { Log::Json } else { Log::Plain };
     let mut view = View::new(log, args.print_stored);
     let mut service = Service::open(&config)?;
     ensure!(service.status().pages > 0, ServiceError::NoSeed(args.dir.clone()));

@@ -1,0 +1,29 @@
+//! A node of a crawl on several machines: connects to the brokers, and runs partitions that come and go.
+//!
+//! The protocol is in `tidewatch-cluster`: events in, commands out. This crate carries events and commands
+//! between it, the brokers (NATS JetStream), the partitions and the operator. Must not decide who owns what.
+//!
+//! [`Node::join`] connects, checks the brokers and agrees on the crawl; [`Node::run`] crawls. [`Operator`]
+//! looks at a cluster from outside.
+
+mod broker;
+mod checkpoint;
+mod clock;
+pub mod dev;
+mod error;
+mod figures;
+mod follow;
+mod links;
+mod monitor;
+mod node;
+mod part;
+mod record;
+mod slots;
+
+pub use broker::{Broker, BrokerError, Bucket, REPLICAS, Written};
+pub use checkpoint::Checkpoints;
+pub use error::NodeError;
+pub use figures::{ClusterFigures, NodeFigures, Operator, PartitionFigures};
+pub use follow::{Entry, Follower, From};
+pub use node::{Node, NodeConfig, NodeObserver, PARTITIONS};
+pub use record::Record;
