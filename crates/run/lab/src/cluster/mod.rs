@@ -38,9 +38,8 @@ const BUDGET_PER_PARTITION: f64 = 0.02;
 const TRUE_SHARE: f64 = 0.9;
 /// The clearing price may differ by this much: curves are reported once a minute.
 const PRICE: f64 = 0.02;
-/// A run ends no earlier than this after the last fault…
-const SETTLED: Span = Span::MINUTE.times(10);
-/// …and no later, when every page must be found and fetched and the price be right.
+/// A run ends no later than this after the last fault; by then every page must be found and fetched
+/// and the price be right.
 const LONGEST_END: Span = Span::HOUR.times(24);
 
 /// How large, how long and how troubled a run is.
