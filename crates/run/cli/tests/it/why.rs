@@ -86,7 +86,7 @@ fn a_crawl_without_a_price_explains_its_rule_but_no_other_budget() {
     let told = living.folder.run(&format!("why {seed} --dir crawl")).ok();
     // The front page of a host may be missing.
     let is_due = told.contains("Rule: ") && told.contains("when its turn comes");
-    assert!(is_due || told.contains("The page is gone"), "{told}");
+    assert!(is_due || told.contains("that it does not exist"), "{told}");
     let nothing = living.folder.run("why http://a.test/ --dir nowhere");
     assert!(nothing.code == 1 && nothing.err.contains("holds no crawl"), "{}", nothing.err);
 }
