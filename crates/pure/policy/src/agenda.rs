@@ -57,6 +57,13 @@ pub struct Agenda<K> {
     resting: BinaryHeap<Reverse<(Time, K, HostId, PageId)>>,
     /// Entries in all of them.
     len: usize,
+    /// Whether it was saved, perhaps under other rules, and no gate was asked since.
+    #[serde(skip, default = "yes")]
+    is_loaded: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -75,6 +82,7 @@ impl<K: Ord + Copy> Default for Agenda<K> {
             parked: BinaryHeap::new(),
             resting: BinaryHeap::new(),
             len: 0,
+            is_loaded: false,
         }
     }
 }
@@ -126,6 +134,9 @@ impl<K: Ord + Copy> Agenda<K> {
         gate: &dyn Gate,
         wanted: impl Fn(K) -> bool,
     ) -> Option<(K, PageId)> {
+        if std::mem::take(&mut self.is_loaded) {
+            self.ask_anew();
+        }
         self.unpark(now, gate);
         self.wake(now, gate);
         while let Some(&Reverse((key, host))) = self.ready.peek() {
@@ -157,6 +168,17 @@ impl<K: Ord + Copy> Agenda<K> {
             return Some((key, page));
         }
         None
+    }
+
+    /// Lists all hosts and queues all pages, so that each is asked about when it comes up: after a restart
+    /// gates may open sooner than they were to.
+    fn ask_anew(&mut self) {
+        self.parked.clear();
+        self.hosts.iter_mut().for_each(|queue| queue.parked = None);
+        for Reverse((_, key, host, page)) in std::mem::take(&mut self.resting) {
+            self.hosts[host.index()].pages.push(Reverse((key, page)));
+        }
+        self.list_anew();
     }
 
     /// Takes the entry with the smallest key among open hosts and pages.
@@ -248,6 +270,37 @@ mod tests {
         assert_eq!(agenda.pop_if(at(0), &AlwaysOpen, |k| k < 9), None);
         assert_eq!(agenda.len(), 1);
         assert_eq!(agenda.pop(at(0), &AlwaysOpen), Some((9, PageId(1))));
+    }
+
+    /// One host and two pages, which open at times of their own.
+    struct Pages(Time, [Time; 2]);
+
+    impl Gate for Pages {
+        fn opens_at(&self, _: HostId) -> Time {
+            self.0
+        }
+
+        fn page_opens_at(&self, page: PageId) -> Time {
+            self.1[page.index()]
+        }
+    }
+
+    /// A run that fetches every page once is followed by one that visits pages again: what was never to
+    /// open does.
+    #[test]
+    fn a_loaded_agenda_asks_about_everything_again() {
+        let mut agenda = Agenda::default();
+        agenda.push(1, HostId(0), PageId(0));
+        agenda.push(2, HostId(0), PageId(1));
+        assert_eq!(agenda.pop(at(0), &Pages(at(0), [Time::NEVER; 2])), None);
+        let saved = postcard::to_stdvec(&agenda).unwrap();
+        let mut rested: Agenda<i32> = postcard::from_bytes(&saved).unwrap();
+        assert_eq!(rested.pop(at(1), &Pages(at(0), [at(9), at(1)])), Some((2, PageId(1))));
+
+        assert_eq!(rested.pop(at(2), &Pages(Time::NEVER, [at(0); 2])), None);
+        let saved = postcard::to_stdvec(&rested).unwrap();
+        let mut parked: Agenda<i32> = postcard::from_bytes(&saved).unwrap();
+        assert_eq!(parked.pop(at(3), &Pages(at(3), [at(3); 2])), Some((1, PageId(0))));
     }
 
     #[derive(Clone, Debug)]
