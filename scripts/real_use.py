@@ -4,20 +4,20 @@
 Usage: scripts/real_use.py [BINARY]        (default: target/debug/tidewatch)
 
 Serves Debian's documentation of Python and PostgreSQL with nginx in a network namespace that has only
-loopback. Then it
+loopback: the first over HTTP/2 behind a redirect from http, the second over plain HTTP/1.1. Then it
  1. crawls both sites with --once, stops after STOP_AFTER pages, and resumes without naming seeds:
     every linked page must be fetched exactly once;
  2. crawls on with --min-revisit and edits 20 pages meanwhile: every edit must be found in time;
  3. crawls on with the default revisit rule and counts requests per page over QUIET seconds;
  4. meanwhile replays the archive with pywb in headless Chromium: a first capture, a revisit, an edited
-    page before and after its edit.
+    page before and after its edit, a redirect, a page that came over HTTP/2 and its requisites.
 The web server's log and the files on disk are the judges, not the crawler.
 
 How the sizes were chosen: both sites are ours, so they may be asked RATE times a second, and a sweep of
 the larger one (about 1,200 pages) takes half a minute. An edit is found when its page has rested, at most
 twice MIN_REVISIT by then, and its site was swept: `patience` is computed from that.
 
-Needs root and Linux. As root it installs nginx and chromium, and unpacks the documentation and pywb below
+Needs root and Linux. As root it installs nginx, chromium and openssl, and unpacks the documentation and pywb below
 target/. If something is missing it is skipped, and with CI set it fails.
 """
 
@@ -39,10 +39,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "target" / "real-use"
-# A documentation package, the folder of its pages, and the address where they are served.
+# A documentation package, the folder of its pages, and where they are served.
 SITES = [
-    ("python3-doc", r"python3\.[0-9]+-doc", "usr/share/doc/python3.*/html", "127.0.0.2"),
-    ("postgresql-doc", r"postgresql-doc-[0-9]+", "usr/share/doc/postgresql-doc-*/html", "127.0.0.3"),
+    ("python3-doc", r"python3\.[0-9]+-doc", "usr/share/doc/python3.*/html", "https://127.0.0.2"),
+    ("postgresql-doc", r"postgresql-doc-[0-9]+", "usr/share/doc/postgresql-doc-*/html", "http://127.0.0.3"),
 ]
 RATE = 50  # requests a second to each of the two hosts
 MIN_REVISIT = 10  # seconds
@@ -93,7 +93,7 @@ def prepare(binary):
         raise Missing(f"there is no {binary}; run cargo build first")
     if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("ip"):
         raise Missing("only root can make a network namespace (unshare, ip)")
-    tools = [tool for tool in ("nginx", "chromium") if not shutil.which(tool)]
+    tools = [tool for tool in ("nginx", "chromium", "openssl") if not shutil.which(tool)]
     needed = [site for site in SITES if not pages_of(site)]
     if tools or needed:
         apt("update", "-qq")
@@ -176,7 +176,8 @@ def check(holds, what):
 
 
 def visit_all_once(crawl, web, linked):
-    seeds = [f"http://{site[3]}/index.html" for site in SITES]
+    # The first site answers http with a redirect to https.
+    seeds = [f"http://{host_of(site[3])}/index.html" for site in SITES]
     crawl.start(*seeds, "--once")
     wait(lambda: len(web.requests()) >= STOP_AFTER, 60, f"{STOP_AFTER} requests")
     crawl.stop()
@@ -191,13 +192,15 @@ def visit_all_once(crawl, web, linked):
           f"missing: {missing[:5]}")
     again = [url for url, times in asked.items() if times > 1]
     check(len(again) <= INTERRUPTED, f"{len(again)} URLs were requested twice: {again[:5]}")
+    over = Counter(request["over"] for request in web.requests() if request["url"] in linked)
+    check(over["HTTP/2.0"] > 0 and over["HTTP/1.1"] > 0, f"pages came by both protocols: {dict(over)}")
     others = sorted(set(asked) - linked)
     print(f"        {len(asked)} URLs requested; not linked from a page: {others[:5]}")
 
 
 def edit(crawl, web, roots, linked):
     """Edits pages during a crawl; returns their URLs, and how long it may take to find the edits."""
-    largest = max(sum(url.split("/")[2] == host for url in linked) for host in roots)
+    largest = max(sum(url.startswith(site + "/") for url in linked) for site in roots)
     # The page may have been visited just before its edit. It then rests 2 · MIN_REVISIT, and is visited in
     # the sweep after that, beside pages that rest no longer than it. A third of a sweep for slow moments.
     patience = 2 * MIN_REVISIT + 4 / 3 * largest / RATE
@@ -255,7 +258,7 @@ def replay(shelf, edits, linked):
         for line in index.read_text().splitlines():
             _, at, fields = line.split(" ", 2)
             fields = json.loads(fields)
-            captures.setdefault(fields["url"], []).append((at, fields.get("mime", "")))
+            captures.setdefault(fields["url"], []).append((at, fields.get("mime", ""), fields["status"]))
     wayback = subprocess.Popen([HOME / "pywb/bin/wayback", "--port", "8080", "--bind", "127.0.0.1"],
                                cwd=shelf, stdout=subprocess.DEVNULL,
                                stderr=open(shelf / "wayback.log", "w"))
@@ -267,10 +270,17 @@ def replay(shelf, edits, linked):
         show(shelf, "edited page, after its edit", url, last, MARK, "")
         quiet = next(url for url in sorted(linked - set(edits))
                      if url.endswith(".html") and len(captures.get(url, [])) > 1)
-        at, mime = max(captures[quiet])
+        at, mime, _ = max(captures[quiet])
         check(mime == "warc/revisit", f"{quiet} was visited again and not changed ({mime})")
-        title = re.search(r"<title>([^<&]{10})", file_text(quiet))
-        show(shelf, "revisit of an unchanged page", quiet, at, title[1], "")
+        show(shelf, "revisit of an unchanged page", quiet, at, title_of(quiet), "")
+        secure, plain = f"{SITES[0][3]}/index.html", f"http://{host_of(SITES[0][3])}/index.html"
+        show(shelf, "page over HTTP/2", secure, min(captures[secure])[0], title_of(secure), "")
+        needed = Requisites.of(secure)
+        lacking = [url for url in needed if url not in captures]
+        check(needed and not lacking, f"{len(needed)} requisites of that page were archived; lacking: {lacking}")
+        at, _, status = min(captures[plain])
+        check(status == "301", f"{plain} was archived as a redirect ({status})")
+        show(shelf, "redirect", plain, at, title_of(secure), "")
     finally:
         wayback.terminate()
         wayback.wait()
@@ -295,9 +305,8 @@ class Web:
     """Both sites in nginx, and its log."""
 
     def __init__(self, work, roots):
-        self.log = work / "access.log"
-        servers = "".join(
-            f"server {{ listen {host}:80; root {root}; charset utf-8; }}\n" for host, root in roots.items())
+        self.log, self.hosts = work / "access.log", [host_of(site) for site in roots]
+        servers = "".join(self.server(work, site, root) for site, root in roots.items())
         config = work / "nginx.conf"
         config.write_text(f"""
             daemon off; user root; pid {work}/nginx.pid; error_log {work}/error.log;
@@ -306,18 +315,34 @@ class Web:
                 include /etc/nginx/mime.types;
                 client_body_temp_path {work}; proxy_temp_path {work}; fastcgi_temp_path {work};
                 uwsgi_temp_path {work}; scgi_temp_path {work};
-                log_format short '$msec $status http://$host$request_uri';
+                log_format short '$msec $status $server_protocol $scheme://$host$request_uri';
                 access_log {self.log} short;
                 gzip on;
                 {servers}
             }}""")
         self.process = subprocess.Popen(["nginx", "-c", config])
-        wait(lambda: all(answers(host, 80) for host in roots), 10, "nginx")
+        wait(lambda: all(answers(host, 80) for host in self.hosts), 10, "nginx")
+
+    @staticmethod
+    def server(work, site, root):
+        """What nginx is told about a site. One on https sends plain requests there."""
+        scheme, host = site.split("://")
+        if scheme == "http":
+            return f"server {{ listen {host}:80; root {root}; charset utf-8; }}\n"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                        "-subj", f"/CN={host}", "-addext", f"subjectAltName=IP:{host}",
+                        "-addext", "basicConstraints=critical,CA:FALSE",
+                        "-keyout", work / "key.pem", "-out", work / "certificate.pem"],
+                       check=True, stderr=subprocess.DEVNULL)
+        return (f"server {{ listen {host}:80; return 301 {site}$request_uri; }}\n"
+                f"server {{ listen {host}:443 ssl http2; root {root}; charset utf-8;\n"
+                f"  ssl_certificate {work}/certificate.pem; ssl_certificate_key {work}/key.pem; }}\n")
 
     def requests(self):
         """All requests for pages, in order."""
-        rows = (line.split(" ", 2) for line in self.log.read_text().splitlines())
-        rows = [{"at": float(at), "status": int(status), "url": url} for at, status, url in rows]
+        rows = (line.split(" ", 3) for line in self.log.read_text().splitlines())
+        rows = [{"at": float(at), "status": int(status), "over": over, "url": url}
+                for at, status, over, url in rows]
         return [row for row in rows if not row["url"].endswith("/robots.txt")]
 
     def end(self):
@@ -331,8 +356,9 @@ class Crawl:
     def __init__(self, binary, work):
         self.binary, self.dir, self.work, self.process = binary, work / "crawl", work, None
         self.config = work / "crawl.toml"
-        hosts = "".join(f'[host."{site[3]}"]\nrate = "{RATE}/s"\nown = true\n' for site in SITES)
-        self.config.write_text(f'budget = "{2 * RATE}/s"\n{hosts}')
+        hosts = "".join(f'[host."{host_of(site[3])}"]\nrate = "{RATE}/s"\nown = true\n' for site in SITES)
+        network = f'[network]\nroots_file = "{work}/certificate.pem"\n'
+        self.config.write_text(f'budget = "{2 * RATE}/s"\n{network}{hosts}')
         self.log = open(work / "crawl.log", "w")
 
     def start(self, *arguments):
@@ -375,6 +401,29 @@ class Links(HTMLParser):
             self.found.append(attributes["href"])
 
 
+class Requisites(HTMLParser):
+    """What a browser loads to show a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag == "link" and attributes.get("rel") == "stylesheet":
+            self.found.append(attributes["href"])
+        if tag in ("img", "script") and attributes.get("src"):
+            self.found.append(attributes["src"])
+
+    @staticmethod
+    def of(url):
+        """Those of a page that its site has."""
+        parser = Requisites()
+        parser.feed(file_text(url))
+        urls = {urllib.parse.urljoin(url, found) for found in parser.found}
+        return sorted(url for url in urls if file_of(url).is_file())
+
+
 class Text(HTMLParser):
     """The text of a page."""
 
@@ -400,7 +449,7 @@ class Text(HTMLParser):
 
 def reachable(roots):
     """URLs of all files that links lead to from the front pages."""
-    todo = [f"http://{host}/index.html" for host in roots]
+    todo = [f"{site}/index.html" for site in roots]
     known = set(todo)
     while todo:
         url = todo.pop()
@@ -410,7 +459,7 @@ def reachable(roots):
         page.feed(file_text(url, roots))
         for link in page.found:
             target = urllib.parse.urljoin(url, link.strip()).split("#")[0]
-            if target not in known and target.startswith(tuple(f"http://{host}/" for host in roots)):
+            if target not in known and target.startswith(tuple(f"{site}/" for site in roots)):
                 file = file_of(target, roots)
                 if file.is_file():
                     known.add(target)
@@ -418,14 +467,23 @@ def reachable(roots):
     return known
 
 
+def host_of(site):
+    return site.split("://")[1]
+
+
 def file_of(url, roots=None):
     roots = roots or {site[3]: HOME / "run" / site[0] for site in SITES}
     parts = urllib.parse.urlsplit(url)
-    return roots[parts.netloc] / urllib.parse.unquote(parts.path).lstrip("/")
+    return roots[f"{parts.scheme}://{parts.netloc}"] / urllib.parse.unquote(parts.path).lstrip("/")
 
 
 def file_text(url, roots=None):
     return file_of(url, roots).read_text(errors="replace")
+
+
+def title_of(url):
+    """The title of a page, as a browser shows it."""
+    return Text.of(re.search(r"<title>(.*?)</title>", file_text(url), re.DOTALL)[1])
 
 
 def answers(host, port):
