@@ -152,8 +152,7 @@ fn fill(parsed: Parsed, base: &Base, content: &mut Content) {
 mod tests {
     use super::*;
 
-    /// The last line of a list that was cut at the limit, or broke off, is not taken for a URL. The
-    /// list comes as XML: under `text/plain` it would be read as text.
+    /// The last line of a list that was cut at the limit, or broke off, is not taken for a URL.
     #[test]
     fn half_a_url_is_no_link() {
         let url = CanonicalUrl::parse("http://a.example/sitemap.txt").unwrap();
@@ -162,7 +161,7 @@ mod tests {
             let (head, headers, wire_bytes, is_h2, status) = <(Vec<u8>, _, _, _, _)>::default();
             let mut response =
                 Response { status, head, is_h2, headers, body, wire_bytes, is_cut, is_damaged };
-            response.headers.insert("content-type", "application/xml".parse().unwrap());
+            response.headers.insert("content-type", "text/plain".parse().unwrap());
             let read = read(&url, &response, Digest::default(), "tidewatch", 0);
             read.links.into_iter().map(|(url, _)| url.into_string()).collect::<Vec<_>>()
         };

@@ -61,7 +61,7 @@ pub struct Entry {
 impl Sitemap {
     /// Reads a sitemap in any of its forms; `label` is the charset of the HTTP header.
     pub fn parse(bytes: &[u8], label: Option<&str>) -> Result<Self, Refused> {
-        if bytes.starts_with(&[0x1f, 0x8b]) {
+        if bytes.starts_with(&GZIP) {
             let (plain, is_whole) = unzip(bytes)?;
             return parse_plain(&plain, label, is_whole);
         }
@@ -72,8 +72,21 @@ impl Sitemap {
     }
 }
 
+/// How gzipped bytes begin.
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// Deflate makes nothing smaller than this part of itself.
 const MOST_RATIO: usize = 1032;
+
+/// The first `most` bytes that a gzipped document holds; `None` if it is not gzipped.
+pub(crate) fn unzip_start(bytes: &[u8], most: usize) -> Option<Vec<u8>> {
+    bytes.starts_with(&GZIP).then(|| {
+        let mut start = Vec::with_capacity(most);
+        // What comes before damage is enough to see what it is.
+        let _ = MultiGzDecoder::new(bytes).take(most as u64).read_to_end(&mut start);
+        start
+    })
+}
 
 /// The decompressed bytes, and whether they are all.
 fn unzip(bytes: &[u8]) -> Result<(Vec<u8>, bool), Refused> {

@@ -38,7 +38,7 @@ use crate::feed::Feed;
 use crate::fragments::{Fragments, Shingling};
 use crate::links::{Link, Page};
 use crate::reading::Scope;
-use crate::sitemap::Sitemap;
+use crate::sitemap::{GZIP, Sitemap};
 
 macro_rules! parsers {
     ($($(#[$doc:meta])* $kind:ident => $module:ident;)*) => {
@@ -113,12 +113,13 @@ impl<'a> Source<'a> {
 }
 
 /// What can be read of a document that broke off: of a list of URLs its whole lines, since half a URL
-/// is another one. Markup stays as it is, because parsers drop what is not closed.
+/// is another one. Markup stays as it is, because parsers drop what is not closed, and so does what is
+/// gzipped, because its parser knows where it breaks off.
 pub fn whole_part(bytes: &[u8]) -> &[u8] {
     // A byte order mark, white space, or the first half of a UTF-16 character.
     let is_lead =
         |byte: &&u8| !matches!(**byte, 0xef | 0xbb | 0xbf | 0xfe | 0xff | 0 | b'\t'..=b' ');
-    if matches!(bytes.iter().find(is_lead), Some(b'<' | b'{')) {
+    if bytes.starts_with(&GZIP) || matches!(bytes.iter().find(is_lead), Some(b'<' | b'{')) {
         return bytes;
     }
     let end = bytes.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));

@@ -1,3 +1,8 @@
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use super::*;
 
 const RSS: &str = "<rss version=2.0><channel><title>N</title><item><title>One</title>\
@@ -5,6 +10,7 @@ const RSS: &str = "<rss version=2.0><channel><title>N</title><item><title>One</t
 const JSON: &str = r#"{"version": "https://jsonfeed.org/version/1.1", "title": "N",
     "items": [{"id": "1", "url": "https://a.example/1", "title": "One"}]}"#;
 const SITEMAP: &str = "<urlset><url><loc>https://a.example/1</loc></url></urlset>";
+const LIST: &str = "\u{feff}https://a.example/1\r\n\r\nhttp://a.example/2\n";
 
 fn parsed(content_type: Option<&str>, body: &str) -> Parsed {
     let base = Base::parse("https://a.example/x/").unwrap();
@@ -28,7 +34,13 @@ fn the_header_decides_and_without_one_the_first_bytes() {
         (Some("application/feed+json"), JSON, feed),
         (Some("text/html"), RSS, html),
         (Some("Application/XHTML+xml"), "<html/>", html),
-        (Some("text/plain"), SITEMAP, Some(Kind::Text)),
+        (Some("text/plain"), SITEMAP, sitemap),
+        (Some("text/plain"), LIST, sitemap),
+        (Some("text/plain"), "see\nhttps://a.example/1", Some(Kind::Text)),
+        (Some("text/plain"), "A <urlset> lists pages", Some(Kind::Text)),
+        (Some("text/plain"), "", Some(Kind::Text)),
+        (Some("application/octet-stream"), SITEMAP, sitemap),
+        (Some("application/octet-stream"), "\u{1}\u{2}", None),
         (Some("image/png"), RSS, None),
         (Some("image/svg+xml"), "<svg/>", None),
         (Some("application/json"), "{\"a\": 1}", None),
@@ -40,6 +52,25 @@ fn the_header_decides_and_without_one_the_first_bytes() {
         (Some(""), "<p>page", html),
     ] {
         assert_eq!(parsed(content_type, body).kind, kind, "{content_type:?} {body}");
+    }
+}
+
+/// Servers give gzipped sitemaps the type of any gzipped file. Of other gzipped files only the beginning is
+/// unpacked.
+#[test]
+fn a_gzipped_sitemap_is_known_by_what_is_in_it() {
+    for (text, kind) in [(SITEMAP, Some(Kind::Sitemap)), (LIST, Some(Kind::Sitemap)), ("tar", None)]
+    {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        let bytes = gzip.finish().unwrap();
+        let base = Base::parse("https://a.example/sitemap.xml.gz").unwrap();
+        for content_type in ["application/gzip", "application/x-gzip", "application/octet-stream"] {
+            let content_type = Some(content_type);
+            let source =
+                Source { base: &base, content_type, robots_tags: &[], kind: None, bytes: &bytes };
+            assert_eq!(parse(&source, &Wanted::everything("Tidewatch")).kind, kind, "{text}");
+        }
     }
 }
 
