@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use tidewatch_archive::{Archive, ArchiveError, Findings, Location, Packed, read_at};
+use tidewatch_archive::{Archive, ArchiveError, Damage, Findings, Location, Packed, read_at};
 use tidewatch_core::PageId;
 use tidewatch_store::{Place, Store};
 
@@ -62,6 +62,11 @@ impl Shelf {
         let (archive, findings) =
             Archive::open(dir, most_bytes, unix_micros, synced.and_then(mark))?;
         Ok(Shelf { archive: Some(archive), findings, is_dirty: false, seen: Seen::default() })
+    }
+
+    /// What was damaged when the archive was opened.
+    pub(crate) fn damage(&self) -> &[Damage] {
+        &self.findings.damage
     }
 
     /// Gives a record its place; `None` without an archive.

@@ -21,6 +21,13 @@ impl Claim {
         if !dir.join("format").is_file() {
             return Err(StoreError::NoCrawl { dir: dir.to_owned() });
         }
+        let claim = Claim::share_damaged(dir)?;
+        check_format(dir)?;
+        Ok(claim)
+    }
+
+    /// Locks a directory whose format file may be missing or damaged.
+    pub(crate) fn share_damaged(dir: &Path) -> Result<Claim, StoreError> {
         let path = dir.join("lock");
         let lock =
             File::open(&path).map_err(|source| StoreError::Io { path: path.clone(), source })?;
@@ -31,7 +38,6 @@ impl Claim {
             }
             Err(TryLockError::Error(source)) => return Err(StoreError::Io { path, source }),
         }
-        check_format(dir)?;
         Ok(Claim { _lock: lock })
     }
 
@@ -65,14 +71,30 @@ impl Claim {
     }
 }
 
-fn check_format(dir: &Path) -> Result<(), StoreError> {
+/// Fails if the directory's format is another one, or cannot be told.
+pub(crate) fn check_format(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join("format");
-    let found = fs::read_to_string(&path).map_err(|source| StoreError::Io { path, source })?;
-    if found.trim() != FORMAT.to_string() {
-        let found = found.trim().chars().take(40).collect();
-        return Err(StoreError::OtherFormat { dir: dir.to_owned(), found, ours: FORMAT });
+    let text = fs::read(&path).map_err(|source| StoreError::Io { path: path.clone(), source })?;
+    match format_in(&String::from_utf8_lossy(&text)) {
+        Some(FORMAT) => Ok(()),
+        Some(found) => {
+            let found = found.to_string();
+            Err(StoreError::OtherFormat { dir: dir.to_owned(), found, ours: FORMAT })
+        }
+        None => Err(StoreError::BadFile { path, held: "the format of the crawl" }),
     }
-    Ok(())
+}
+
+/// The text of a format file. It says the number twice, so that a flipped bit is not taken for another
+/// format.
+fn format_text(format: u32) -> String {
+    format!("{format}\nformat {format}\n")
+}
+
+/// The number in a format file. Earlier versions wrote it once.
+fn format_in(text: &str) -> Option<u32> {
+    let format = text.lines().next()?.parse().ok()?;
+    (text == format_text(format) || text == format!("{format}\n")).then_some(format)
 }
 
 /// Whether `dir` holds more than a crawl leaves that died while being created.
@@ -89,7 +111,7 @@ fn has_other_files(dir: &Path) -> io::Result<bool> {
 fn write_format(path: &Path) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = File::create(&new)?;
-    writeln!(file, "{FORMAT}")?;
+    file.write_all(format_text(FORMAT).as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, path)
 }

@@ -20,6 +20,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -40,6 +41,8 @@ pub(crate) struct Journal {
     pub(crate) has_rest: bool,
     /// The number of the last batch on the tape that it holds.
     pub(crate) last_tape: Option<u64>,
+    /// Whole batches behind the first that is not whole.
+    islands: Vec<Range<usize>>,
 }
 
 /// The journals of the tables in `db`, oldest first; none if there are no tables.
@@ -75,23 +78,56 @@ impl Journal {
         Ok(())
     }
 
+    /// Its bytes up to the first batch that is not whole.
+    pub(crate) fn head(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = fs::read(&self.path)?;
+        bytes.truncate(self.whole as usize);
+        Ok(bytes)
+    }
+
+    /// All of its whole batches, without what is damaged between them.
+    pub(crate) fn whole_batches(&self) -> io::Result<Vec<u8>> {
+        let bytes = fs::read(&self.path)?;
+        let islands = self.islands.iter().filter_map(|range| bytes.get(range.clone()));
+        let head = bytes.get(..self.whole as usize);
+        Ok(head.into_iter().chain(islands).collect::<Vec<_>>().concat())
+    }
+
     /// Reads a journal whose batches follow `last_number`, and sets that to its own last one.
     fn read(path: PathBuf, last_number: &mut Option<u64>) -> io::Result<Journal> {
         let bytes = fs::read(&path)?;
         let (mut whole, mut last_tape) = (0, None);
-        // No checksum covers the numbers of batches, but they grow, and by little.
-        let follows = |number: u64, last: Option<u64>| {
-            last.is_none_or(|last| last < number && number - last <= MOST_SKIPPED)
-        };
-        while let Some(batch) = batch(&bytes, whole)
-            && follows(batch.number, *last_number)
-        {
+        while let Some(batch) = batch_after(&bytes, whole, *last_number) {
             (whole, *last_number) = (batch.end, Some(batch.number));
             last_tape = last_tape.max(batch.tape);
         }
         let has_rest = bytes[whole..].iter().any(|&byte| byte != 0);
-        Ok(Journal { path, whole: whole as u64, has_rest, last_tape })
+        let islands = if has_rest { islands(&bytes, whole, *last_number) } else { Vec::new() };
+        Ok(Journal { path, whole: whole as u64, has_rest, last_tape, islands })
     }
+}
+
+/// The batch that begins at `at`, if it is whole and may follow batch `last`. No checksum covers the
+/// numbers of batches, but they grow, and by little.
+fn batch_after(bytes: &[u8], at: usize, last: Option<u64>) -> Option<Batch> {
+    let follows =
+        |number: u64| last.is_none_or(|last| last < number && number - last <= MOST_SKIPPED);
+    batch(bytes, at).filter(|batch| follows(batch.number))
+}
+
+/// Whole batches from `at` on, wherever they begin.
+fn islands(bytes: &[u8], mut at: usize, mut last: Option<u64>) -> Vec<Range<usize>> {
+    let mut islands = Vec::new();
+    while at < bytes.len() {
+        match batch_after(bytes, at, last) {
+            Some(batch) => {
+                islands.push(at..batch.end);
+                (at, last) = (batch.end, Some(batch.number));
+            }
+            None => at += 1,
+        }
+    }
+    islands
 }
 
 /// A whole batch.

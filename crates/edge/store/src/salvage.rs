@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
-use crate::dir::Claim;
+use crate::dir::{Claim, check_format};
 use crate::synced::Synced;
 use crate::{CopyRow, HostRow, Memory, PageRow, Parcel, StoreError, Tables, journal, view};
 
@@ -30,18 +30,19 @@ pub struct Salvage {
 impl Salvage {
     /// Opens what is readable of the store in `dir`. No crawl may run there.
     pub fn of(dir: &Path) -> Result<Salvage, StoreError> {
-        let claim = match Claim::share(dir) {
-            Err(error @ (StoreError::InUse { .. } | StoreError::OtherFormat { .. })) => {
-                return Err(error);
-            }
-            // Its lock or format may be what is damaged.
+        let claim = match Claim::share_damaged(dir) {
+            Err(error @ StoreError::InUse { .. }) => return Err(error),
+            // Its lock may be what is missing.
             claim => claim.ok(),
         };
+        if let Err(error @ StoreError::OtherFormat { .. }) = check_format(dir) {
+            return Err(error);
+        }
         let db = dir.join("db");
         let journals =
             journal::read(&db).map_err(|source| StoreError::Io { path: db.clone(), source })?;
         let failed = |source| StoreError::Io { path: std::env::temp_dir(), source };
-        let view = view::of(dir, &journals).map_err(failed)?;
+        let view = view::of_damaged(dir, &journals).map_err(failed)?;
         let path = view.path().join("db");
         // The engine panics over some damage.
         let open = || Tables::open(&path, Memory::default());

@@ -16,16 +16,28 @@ use crate::journal::Journal;
 /// Files up to this size are copied.
 const SMALL: u64 = 1 << 16;
 
-/// A temporary directory with `db` and `sieve`; removed when dropped.
+/// A temporary directory with `db` and `sieve`; removed when dropped. The journals end before their
+/// first damage.
 pub(crate) fn of(dir: &Path, journals: &[Journal]) -> io::Result<TempDir> {
+    with_journals(dir, journals, Journal::head)
+}
+
+/// The same, with the batches behind the damage.
+pub(crate) fn of_damaged(dir: &Path, journals: &[Journal]) -> io::Result<TempDir> {
+    with_journals(dir, journals, Journal::whole_batches)
+}
+
+fn with_journals(
+    dir: &Path,
+    journals: &[Journal],
+    read: impl Fn(&Journal) -> io::Result<Vec<u8>>,
+) -> io::Result<TempDir> {
     let view = tempfile::Builder::new().prefix("tidewatch-view-").tempdir()?;
     let db = view.path().join("db");
     mirror(&dir.join("db"), &db)?;
     for journal in journals {
         let name = journal.path.file_name().unwrap_or_default();
-        let mut bytes = fs::read(&journal.path)?;
-        bytes.truncate(journal.whole as usize);
-        fs::write(db.join(name), bytes)?;
+        fs::write(db.join(name), read(journal)?)?;
     }
     mirror(&dir.join("sieve"), &view.path().join("sieve"))?;
     Ok(view)

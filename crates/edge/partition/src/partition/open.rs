@@ -153,7 +153,7 @@ pub(super) fn memory(config: &Config) -> Memory {
     Memory { cache, sieve, files: config.table_files }
 }
 
-fn policy(config: &Config) -> Result<Box<dyn Policy>, CrawlError> {
+pub(super) fn policy(config: &Config) -> Result<Box<dyn Policy>, CrawlError> {
     #[cfg(test)]
     if let Some(policy) = super::tests::policy(&config.policy) {
         return Ok(policy);

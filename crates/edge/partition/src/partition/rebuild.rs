@@ -7,6 +7,8 @@
 //! 4. The archive is read from beginning to end. Every answer that is newer than the tape is taken in as
 //!    if it had just come: its page, its links, its change. A copy whose row is lost is made from its
 //!    newest record.
+//! 5. Where the last snapshot is newer than the readable tape, it tells which pages had a copy: it
+//!    names lost copies, and keeps pages that were gone from getting one.
 //!
 //! Lost for good are URLs that stand neither in a readable row nor in an archived page, and whatever the
 //! damaged part of the tape alone knew: failures, hints, robots.txt. The damaged directory is only read.
@@ -16,13 +18,15 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use tidewatch_archive::{Location, Piece, Record, Walk, is_readable, path_of, warc_numbers};
+use tidewatch_archive::{
+    Damage, Location, Piece, Record, Walk, is_readable, path_of, warc_numbers,
+};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{FetchKind, HostId, LinkSeen, PageId, Time, calendar};
 use tidewatch_frontier::tape::{Came as Told, Fetched, Input};
 use tidewatch_store::{CopyRow, Hops, PageRow, Place, Salvage, Store};
 
-use super::open::memory;
+use super::open::{memory, policy};
 use super::settle::Before;
 use super::{ARCHIVED, CrawlError, Found, Partition};
 use crate::Config;
@@ -30,6 +34,7 @@ use crate::exchange::owner;
 use crate::pages::Pages;
 use crate::read::read_record;
 use crate::scope::Reach;
+use crate::snapshot::{self, Snapshot};
 use crate::tally::Tally;
 
 /// URLs of lost copies that are listed.
@@ -84,8 +89,11 @@ impl Rebuilt {
 struct Rebuild<'s> {
     salvage: &'s Salvage,
     partition: Partition,
-    /// New numbers of pages, by old number.
+    /// The last snapshot, if it is newer than the end of the readable tape.
+    snapshot: Option<Snapshot>,
+    /// New numbers of pages, by old number, and back.
     pages: FxHashMap<PageId, PageId>,
+    old_pages: FxHashMap<PageId, PageId>,
     /// The last visit that the readable tape tells of.
     tape_end: Time,
     /// Pages from here on were found in the archive; the tape tells nothing of them.
@@ -109,14 +117,16 @@ impl Partition {
     ) -> Result<Rebuilt, CrawlError> {
         let salvage = Salvage::of(from)?;
         let mut rebuild = Rebuild::begin(&salvage, to, place, unix_micros)?;
+        rebuild.snapshot = rebuild.last_snapshot(from)?;
         say("reading the tape");
         rebuild.tell_tape()?;
         say("reading pages and copies");
         rebuild.tell_pages()?;
-        rebuild.keep_copies()?;
+        let later = rebuild.keep_copies()?;
         rebuild.first_found = rebuild.partition.taped.next_page();
         say("reading the archive");
         rebuild.read_archive()?;
+        rebuild.keep_later_copies(later)?;
         rebuild.end()
     }
 }
@@ -153,9 +163,24 @@ impl<'s> Rebuild<'s> {
             batches: salvage.batches(),
             ..Rebuilt::default()
         };
-        let (pages, tape_end, lost) = (FxHashMap::default(), Time::ZERO, BTreeSet::new());
-        let first_found = PageId(0);
-        Ok(Rebuild { salvage, partition, pages, tape_end, first_found, lost, rebuilt, place })
+        Ok(Rebuild {
+            salvage,
+            partition,
+            snapshot: None,
+            pages: FxHashMap::default(),
+            old_pages: FxHashMap::default(),
+            tape_end: Time::ZERO,
+            first_found: PageId(0),
+            lost: BTreeSet::new(),
+            rebuilt,
+            place,
+        })
+    }
+
+    /// The snapshot of the damaged directory, if it is whole and newer than the readable tape.
+    fn last_snapshot(&self, from: &Path) -> Result<Option<Snapshot>, CrawlError> {
+        let found = snapshot::read(from, policy(&self.partition.config)?, u64::MAX);
+        Ok(found.filter(|snapshot| snapshot.batch > self.rebuilt.batches))
     }
 
     /// Tells what the frontier was told, but not what it decided.
@@ -214,7 +239,7 @@ impl<'s> Rebuild<'s> {
             return Ok(());
         };
         if let Some(page) = self.partition.pages.page_of(url.as_str())? {
-            self.pages.insert(old, page);
+            self.number(old, page);
             return Ok(());
         }
         let PageRow { depth, hops, is_source, .. } = row;
@@ -228,8 +253,13 @@ impl<'s> Rebuild<'s> {
         if is_new_host {
             self.keep_host(self.partition.taped.host_of(page), row.host)?;
         }
-        self.pages.insert(old, page);
+        self.number(old, page);
         Ok(())
+    }
+
+    fn number(&mut self, old: PageId, page: PageId) {
+        self.pages.insert(old, page);
+        self.old_pages.insert(page, old);
     }
 
     fn keep_host(&mut self, host: HostId, old: HostId) -> Result<(), CrawlError> {
@@ -263,14 +293,16 @@ impl<'s> Rebuild<'s> {
         Ok(self.partition.taped.tell(Input::Fetched(fetched))?)
     }
 
-    /// Keeps the copies whose records are in the archive.
-    fn keep_copies(&mut self) -> Result<(), CrawlError> {
+    /// Keeps the copies whose records are in the archive. Those of visits that the readable tape does not
+    /// tell of are returned: the archive tells of the visits first.
+    fn keep_copies(&mut self) -> Result<Vec<(PageId, CopyRow)>, CrawlError> {
         let dir = self.partition.pages.store().dir().join("archive");
-        let mut all: Vec<(PageId, PageId)> = self.pages.iter().map(|(a, b)| (*a, *b)).collect();
+        let (mut all, mut later): (Vec<(PageId, PageId)>, _) =
+            (self.pages.iter().map(|(a, b)| (*a, *b)).collect(), Vec::new());
         all.sort_unstable();
         for (count, (old, page)) in (1u32..).zip(all) {
             let Some(mut copy) = self.salvage.copy(old) else {
-                // The tape knows which pages have a copy.
+                // Tape and snapshot know which pages have a copy.
                 if self.is_held(page) {
                     self.lost.insert(page);
                 }
@@ -284,23 +316,54 @@ impl<'s> Rebuild<'s> {
             }
             copy.links =
                 copy.links.iter().filter_map(|link| self.pages.get(link)).copied().collect();
-            self.partition.pages.put_copy(page, copy);
             self.rebuilt.copies_kept += 1;
+            if copy.at > self.tape_end {
+                later.push((page, copy));
+            } else {
+                self.partition.pages.put_copy(page, copy);
+            }
+            self.commit_now_and_then(count)?;
+        }
+        Ok(later)
+    }
+
+    /// Puts the rows of copies whose visits the archive told of.
+    fn keep_later_copies(&mut self, later: Vec<(PageId, CopyRow)>) -> Result<(), CrawlError> {
+        for (count, (page, copy)) in (1u32..).zip(later) {
+            let found = self.partition.pages.copy(page)?;
+            // Made from the archive just now, and counted there.
+            self.rebuilt.copies_from_archive -= u64::from(found.is_some());
+            self.partition.pages.put_copy(page, copy);
             self.commit_now_and_then(count)?;
         }
         Ok(())
     }
 
-    /// Whether the tape says that a copy of a page is held.
+    /// Whether a copy of a page was held at the end of the tape, or of the snapshot if that is newer.
     fn is_held(&self, page: PageId) -> bool {
-        let kind = self.partition.taped.fetch_kind(page);
+        let frontier = self.snapshot.as_ref().map(|snapshot| &snapshot.frontier);
+        let old = self.old_pages.get(&page);
+        let kind = match (frontier, old) {
+            (Some(frontier), Some(&old)) if old < frontier.next_page() => frontier.fetch_kind(old),
+            _ => self.partition.taped.fetch_kind(page),
+        };
         matches!(kind, FetchKind::Refresh | FetchKind::Source)
+    }
+
+    /// Until when it is known which pages are held.
+    fn known_until(&self) -> Time {
+        let snapshot = self.snapshot.as_ref().map_or(Time::ZERO, |snapshot| snapshot.last);
+        self.tape_end.max(snapshot)
     }
 
     /// Takes in the archive's answers that the tables do not hold.
     fn read_archive(&mut self) -> Result<(), CrawlError> {
         let dir = self.partition.pages.store().dir().join("archive");
         let mut count = 0;
+        let damage = self.partition.shelf.damage().iter();
+        // The walk below tells of unreadable parts.
+        let files = damage.filter(|damage| !matches!(damage, Damage::Unreadable { .. }));
+        self.rebuilt.archive_damage = files.map(ToString::to_string).collect();
         for file in warc_numbers(&dir)? {
             for piece in Walk::new(&path_of(&dir, file), 0)? {
                 let (record, range) = match piece? {
@@ -334,7 +397,9 @@ impl<'s> Rebuild<'s> {
         let at = self.partition.time(date);
         let page = match self.partition.pages.page_of(url.as_str())? {
             // The page was gone or dropped after this answer.
-            Some(page) if page < self.first_found && at <= self.tape_end && !self.is_held(page) => {
+            Some(page)
+                if page < self.first_found && at <= self.known_until() && !self.is_held(page) =>
+            {
                 return Ok(());
             }
             Some(page) => page,

@@ -23,7 +23,7 @@ pub(crate) fn crawled(dir: &Path) {
     service.finish(None);
 }
 
-fn files(dir: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn files(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() { files(&path, found) } else { found.push(path) }
@@ -31,7 +31,7 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The file's bytes after every kind of damage, with the damage's name; `None` deletes it.
-fn damages(whole: &[u8], flips: usize) -> Vec<(String, Option<Vec<u8>>)> {
+pub(crate) fn damages(whole: &[u8], flips: usize) -> Vec<(String, Option<Vec<u8>>)> {
     let mut damages = vec![
         ("deleted".to_owned(), None),
         ("emptied".to_owned(), Some(Vec::new())),
