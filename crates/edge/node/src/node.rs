@@ -14,7 +14,7 @@ use async_nats::{Message, Subject};
 use futures_util::StreamExt as _;
 use tidewatch_cluster::desk::{Ask, Asker, Desk};
 use tidewatch_cluster::lease::Member;
-use tidewatch_cluster::market::{Demand, Purse, Quote, Till, Want};
+use tidewatch_cluster::market::{Demand, Purse, Quote, Till, Want, WriteId};
 use tidewatch_cluster::node::{Answer, Claim, Command, Manifest, Node as Membership, RequestId};
 use tidewatch_cluster::wire::{self, Crawl};
 use tidewatch_cluster::{Epoch, HomeId, NodeId, Seat as Office};
@@ -97,7 +97,7 @@ pub(crate) enum Event {
     TillRead(Option<(u64, Quote)>),
     /// The brokers did not answer.
     TillUnread,
-    TillWritten(Answer),
+    TillWritten(WriteId, Answer),
     Opened(u32),
     /// The `number`th checkpoint of an opening.
     Uploaded {
@@ -465,11 +465,11 @@ impl Running {
                     let _ = events.send(event);
                 });
             }
-            Some(Want::Write { expected, quote }) => {
+            Some(Want::Write { write, expected, quote }) => {
                 let bytes = wire::encode(crawl, &quote);
                 tokio::spawn(async move {
                     let answer = answer(bucket.update(QUOTE, bytes, expected)).await;
-                    let _ = events.send(Event::TillWritten(answer));
+                    let _ = events.send(Event::TillWritten(write, answer));
                 });
             }
             Some(Want::Deposed) => self.till = None,
@@ -701,9 +701,9 @@ impl Running {
                 }
             }
             Event::TillUnread => self.is_reading = false,
-            Event::TillWritten(answer) => {
+            Event::TillWritten(write, answer) => {
                 if let Some(till) = &mut self.till {
-                    till.written(now, answer);
+                    till.written(now, write, answer);
                 }
             }
             Event::Opened(partition) => self.opened(partition, now),

@@ -108,12 +108,21 @@ pub struct Till {
     /// Revision and value of the last quote; the value only after it was read.
     revision: u64,
     quote: Option<Quote>,
-    /// The quotes that some node may act under, by revision: the grants.
+    /// The grants of the newest quotes by revision, without a gap between them.
     sent: BTreeMap<u64, BTreeMap<NodeId, f64>>,
-    writing: Option<Quote>,
+    writing: Option<(WriteId, Quote)>,
+    writes: u64,
     log_factor: f64,
     last: Option<Time>,
     is_urgent: bool,
+}
+
+/// Identifies a write of the quote until it is answered. An answer may come after its write was given up, and
+/// after the till has moved away and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteId {
+    epoch: Epoch,
+    number: u64,
 }
 
 /// What the till wants.
@@ -123,6 +132,8 @@ pub enum Want {
     Read,
     /// Write this if the quote has the expected revision, and tell by [`Till::written`].
     Write {
+        /// To be answered.
+        write: WriteId,
         /// The revision that it must have; 0 if there must be none.
         expected: u64,
         /// The new value.
@@ -143,6 +154,7 @@ impl Till {
             quote: None,
             sent: BTreeMap::new(),
             writing: None,
+            writes: 0,
             log_factor: 0.0,
             last: None,
             is_urgent: true,
@@ -173,16 +185,22 @@ impl Till {
             self.log_factor = if found.log_factor.is_finite() { found.log_factor } else { 0.0 };
         }
         if revision >= self.revision {
-            // A quote whose writing ended unclearly may be in force as well.
+            // An own write starts from the quote before it, so between two of one's own there is none. Between
+            // the quotes of others there may be some that this till never sees: then only the ceilings tell.
+            if found.epoch != self.epoch {
+                self.sent.clear();
+            }
             self.sent.insert(revision, found.rates());
             self.revision = revision;
             self.quote = Some(found);
         }
     }
 
-    /// How the writing of a quote ended.
-    pub fn written(&mut self, now: Time, answer: Answer) {
-        let Some(quote) = self.writing.take() else { return };
+    /// How a write of the quote ended. An answer to an earlier write is ignored.
+    pub fn written(&mut self, now: Time, write: WriteId, answer: Answer) {
+        let Some((_, quote)) = self.writing.take_if(|(writing, _)| *writing == write) else {
+            return;
+        };
         match answer {
             Answer::Done(revision) => {
                 self.sent.insert(revision, quote.rates());
@@ -213,8 +231,10 @@ impl Till {
         let ceilings = self.ceilings(before, &is_alive);
         let quote = self.clear(now, &ceilings);
         self.forget_acknowledged();
-        self.writing = Some(quote.clone());
-        Some(Want::Write { expected: self.revision, quote })
+        self.writes += 1;
+        let write = WriteId { epoch: self.epoch, number: self.writes };
+        self.writing = Some((write, quote.clone()));
+        Some(Want::Write { write, expected: self.revision, quote })
     }
 
     /// The highest grant that may be in force at each living node.

@@ -289,7 +289,9 @@ impl Cluster {
         match event {
             Happening::Step(_) => process.step(town),
             Happening::FromBroker(_, tell) => process.told(tell, town),
-            Happening::Timeout(_, request) => process.timed_out(request, town),
+            Happening::Timeout(_, asked) => {
+                process.answered_by_broker(asked, Answer::Unknown, town);
+            }
             Happening::ToDesk { from, desk, ask, .. } => process.answer(from, desk, ask, town),
             Happening::FromDesk { ask, reply, .. } => process.answered(ask, reply, town),
             Happening::Report(_, demand) => process.heard_report(*demand, town),
@@ -411,9 +413,9 @@ impl Cluster {
         let now = self.town.now;
         let stale = !self.town.is_quiet() && self.town.draws.chance(0.2);
         let tell = match ask {
-            ToBroker::Put { place, key, expected, value, request } => {
+            ToBroker::Put { place, key, expected, value, asked } => {
                 let answer = self.put(place, &key, expected, &value);
-                FromBroker::Answered { request, answer }
+                FromBroker::Answered { asked, answer }
             }
             ToBroker::ReadManifest { partition } => {
                 let found = self.checkpoints.get(now, &Seat::Partition(partition).key(), stale);

@@ -6,14 +6,14 @@ use std::rc::Rc;
 use tidewatch_cluster::desk::{Ask, Desk, Reply, Wish};
 use tidewatch_cluster::lease::Member;
 use tidewatch_cluster::market::{Demand, Purse, Quote, Till, Want};
-use tidewatch_cluster::node::{Answer, Claim, Command, Manifest, Node, RequestId};
+use tidewatch_cluster::node::{Answer, Claim, Command, Manifest, Node};
 use tidewatch_cluster::parcel::Parcel;
 use tidewatch_cluster::{HomeId, NodeId, Seat, place, wire};
 use tidewatch_core::{Span, Time};
 use tidewatch_policy::DemandCurve;
 
 use super::part::{ADDRESS_GAP, Part};
-use super::town::{CRAWL, FromBroker, Happening, Place, ToBroker, Town, Who};
+use super::town::{Asked, CRAWL, FromBroker, Happening, Place, ToBroker, Town, Who};
 use super::web::Web;
 use super::{BUDGET_PER_PARTITION, Sabotage};
 
@@ -136,17 +136,31 @@ impl Process {
             match command {
                 Command::Member { request, node, expected, member } => {
                     let (place, key) = (Place::Members, format!("{:016x}", node.0));
-                    self.put(town, place, key, expected, &member, Some(request));
+                    self.put(town, place, key, expected, &member, Asked::Node(request));
                 }
                 Command::Claim { request, seat, expected, claim } => {
-                    self.put(town, Place::Claims, seat.key(), expected, &claim, Some(request));
+                    self.put(
+                        town,
+                        Place::Claims,
+                        seat.key(),
+                        expected,
+                        &claim,
+                        Asked::Node(request),
+                    );
                 }
                 Command::ReadManifest { partition } => {
                     town.ask_broker(self.who, ToBroker::ReadManifest { partition });
                 }
                 Command::PutManifest { request, partition, expected, manifest } => {
                     let key = Seat::Partition(partition).key();
-                    self.put(town, Place::Checkpoints, key, expected, &manifest, Some(request));
+                    self.put(
+                        town,
+                        Place::Checkpoints,
+                        key,
+                        expected,
+                        &manifest,
+                        Asked::Node(request),
+                    );
                 }
                 Command::Open { partition, epoch, .. } => {
                     self.opening.insert(partition, command);
@@ -206,12 +220,12 @@ impl Process {
         key: String,
         expected: u64,
         message: &M,
-        request: Option<RequestId>,
+        asked: Asked,
     ) {
         let value = wire::encode(CRAWL, message);
         town.count(M::KIND as usize, value.len());
-        town.ask_broker(self.who, ToBroker::Put { place, key, expected, value, request });
-        town.after(SLOWEST, Happening::Timeout(self.who, request));
+        town.ask_broker(self.who, ToBroker::Put { place, key, expected, value, asked });
+        town.after(SLOWEST, Happening::Timeout(self.who, asked));
     }
 
     /// Aborts everything of a partition.
@@ -262,8 +276,9 @@ impl Process {
                 self.till_waits = local + Span::SECOND.times(2);
                 town.ask_broker(self.who, ToBroker::ReadQuote);
             }
-            Some(Want::Write { expected, quote }) => {
-                self.put(town, Place::Checkpoints, "quote".into(), expected, &quote, None);
+            Some(Want::Write { write, expected, quote }) => {
+                let (place, key) = (Place::Checkpoints, "quote".into());
+                self.put(town, place, key, expected, &quote, Asked::Till(write));
             }
             Some(Want::Deposed) => self.till = None,
             None => {}
@@ -529,17 +544,17 @@ impl Process {
         }
     }
 
-    /// The broker has not answered in time.
-    pub(super) fn timed_out(&mut self, request: Option<RequestId>, town: &mut Town) {
+    /// How a write ended; unclear if the broker has not answered in time.
+    pub(super) fn answered_by_broker(&mut self, asked: Asked, answer: Answer, town: &mut Town) {
         let local = self.local(town);
-        match request {
-            Some(request) => {
-                self.node.answered(local, request, Answer::Unknown);
+        match asked {
+            Asked::Node(request) => {
+                self.node.answered(local, request, answer);
                 self.obey(town);
             }
-            None => {
+            Asked::Till(write) => {
                 if let Some(till) = &mut self.till {
-                    till.written(local, Answer::Unknown);
+                    till.written(local, write, answer);
                 }
             }
         }
@@ -549,14 +564,7 @@ impl Process {
     pub(super) fn told(&mut self, tell: FromBroker, town: &mut Town) {
         let local = self.local(town);
         match tell {
-            FromBroker::Answered { request: Some(request), answer } => {
-                self.node.answered(local, request, answer);
-            }
-            FromBroker::Answered { request: None, answer } => {
-                if let Some(till) = &mut self.till {
-                    till.written(local, answer);
-                }
-            }
+            FromBroker::Answered { asked, answer } => self.answered_by_broker(asked, answer, town),
             FromBroker::Manifest { partition, found } => {
                 let found =
                     found.and_then(|(revision, bytes)| Some((revision, town.read(&bytes)?)));

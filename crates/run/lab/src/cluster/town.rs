@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 
 use tidewatch_cluster::desk::{Ask, Reply};
-use tidewatch_cluster::market::Demand;
+use tidewatch_cluster::market::{Demand, WriteId};
 use tidewatch_cluster::node::{Answer, Manifest, RequestId};
 use tidewatch_cluster::parcel::ParcelNumber;
 use tidewatch_cluster::wire::Crawl;
@@ -36,10 +36,17 @@ pub(super) enum Place {
     Checkpoints,
 }
 
+/// The write that an answer belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Node(RequestId),
+    Till(WriteId),
+}
+
 /// What a process asks the broker.
 #[derive(Clone, Debug)]
 pub(super) enum ToBroker {
-    Put { place: Place, key: String, expected: u64, value: Vec<u8>, request: Option<RequestId> },
+    Put { place: Place, key: String, expected: u64, value: Vec<u8>, asked: Asked },
     ReadManifest { partition: u32 },
     ReadQuote,
     Watch { seen: [u64; 3] },
@@ -54,7 +61,7 @@ pub(super) type Watched = (Place, String, u64, Vec<u8>);
 /// What the broker answers.
 #[derive(Clone, Debug)]
 pub(super) enum FromBroker {
-    Answered { request: Option<RequestId>, answer: Answer },
+    Answered { asked: Asked, answer: Answer },
     Manifest { partition: u32, found: Option<(u64, Vec<u8>)> },
     Quote { found: Option<(u64, Vec<u8>)> },
     Watched { entries: Rc<Vec<Watched>>, seen: [u64; 3] },
@@ -68,7 +75,7 @@ pub(super) enum Happening {
     Step(Who),
     ToBroker(Who, ToBroker),
     FromBroker(Who, FromBroker),
-    Timeout(Who, Option<RequestId>),
+    Timeout(Who, Asked),
     ToDesk {
         from: Who,
         to: Who,
