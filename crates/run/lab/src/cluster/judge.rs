@@ -73,6 +73,14 @@ pub enum Broken {
         /// The page.
         page: u32,
     },
+    /// A parcel that the broker acknowledged never came to its owner.
+    #[error("at the end partition {partition} has not read parcel {id}, which was acknowledged")]
+    Unread {
+        /// The receiver.
+        partition: u32,
+        /// Which parcel.
+        id: String,
+    },
     /// A page in a checkpoint is not in the next.
     #[error("{at}: partition {partition} has lost page {page}, which was in a checkpoint")]
     PageLost {
@@ -163,6 +171,8 @@ pub(super) struct Judge {
     rates: BTreeMap<NodeId, (f64, Time)>,
     /// Acknowledged links, by owner and page.
     acknowledged: BTreeSet<(u32, u32)>,
+    /// Acknowledged parcels, by receiver and place in the stream.
+    published: BTreeMap<(u32, u64), ParcelId>,
     stored: BTreeMap<u32, BTreeSet<u32>>,
     broken: Vec<Broken>,
 }
@@ -179,6 +189,7 @@ impl Judge {
             fences: BTreeMap::new(),
             rates: BTreeMap::new(),
             acknowledged: BTreeSet::new(),
+            published: BTreeMap::new(),
             stored: BTreeMap::new(),
             broken: Vec::new(),
         }
@@ -263,6 +274,11 @@ impl Judge {
         self.acknowledged.insert((partition, page));
     }
 
+    /// The broker acknowledged a parcel.
+    pub(super) fn published(&mut self, partition: u32, sequence: u64, id: ParcelId) {
+        self.published.insert((partition, sequence), id);
+    }
+
     pub(super) fn twice(&mut self, at: Time, partition: u32, id: ParcelId) {
         self.object(Broken::Twice { at, partition, id: id.message_id() });
     }
@@ -284,6 +300,15 @@ impl Judge {
         let sum: f64 = self.rates.values().map(|(rate, _)| rate).sum();
         if sum > budget * (1.0 + 1e-9) {
             self.object(Broken::Budget { at, sum, budget });
+        }
+    }
+
+    /// At the end, every acknowledged parcel was read, or waits in the stream.
+    pub(super) fn check_parcels(&mut self, is_read: impl Fn(u32, u64) -> bool) {
+        let lost = self.published.iter().find(|((to, sequence), _)| !is_read(*to, *sequence));
+        if let Some(((partition, _), id)) = lost {
+            let (partition, id) = (*partition, id.message_id());
+            self.object(Broken::Unread { partition, id });
         }
     }
 

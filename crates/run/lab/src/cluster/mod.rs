@@ -15,6 +15,7 @@ mod process;
 mod town;
 mod web;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use tidewatch_cluster::market::clearing;
@@ -32,8 +33,6 @@ use self::process::{Clock, Process};
 use self::town::{FromBroker, Happening, Place, ToBroker, Town, Who};
 use self::web::Web;
 
-/// Fetches per second for each partition.
-const BUDGET_PER_PARTITION: f64 = 0.02;
 /// The gaps that the judge demands: a tenth shorter than the nodes', whose clocks may be that fast.
 const TRUE_SHARE: f64 = 0.9;
 /// The clearing price may differ by this much: curves are reported once a minute.
@@ -51,8 +50,12 @@ pub struct Settings {
     pub partitions: u32,
     /// Time with faults, before the quiet end.
     pub duration: Span,
-    /// Faults of nodes and broker per hour, each.
+    /// Faults per hour, of all kinds together.
     pub faults_per_hour: f64,
+    /// How often each kind of fault comes, in parts of the sum.
+    pub faults: FaultShares,
+    /// Fetches per second for each partition.
+    pub budget: f64,
     /// Share of messages that are lost, repeated and late, each.
     pub trouble: f64,
     /// Largest deviation of a clock's pace.
@@ -69,16 +72,67 @@ impl Settings {
             partitions: 2 * nodes as u32,
             duration,
             faults_per_hour: 12.0,
+            faults: FaultShares { crash: 7, pause: 5, cut: 4, broker: 3, leave: 1 },
+            budget: 0.02,
             trouble: 0.01,
             pace: 0.09,
             skew: 3600,
         }
     }
 
+    /// The budget of all nodes, in fetches per second.
+    fn whole_budget(&self) -> f64 {
+        self.budget * f64::from(self.partitions)
+    }
+
     /// When faults stop.
     fn quiet_from(&self) -> Time {
         Time::ZERO + self.duration
     }
+}
+
+/// How often each kind of fault comes.
+#[derive(Clone, Copy, Debug)]
+pub struct FaultShares {
+    /// A process ends; three in ten lose their disk.
+    pub crash: u64,
+    /// A process stops and goes on.
+    pub pause: u64,
+    /// A node is cut off from the broker, one way or both.
+    pub cut: u64,
+    /// The broker is down.
+    pub broker: u64,
+    /// A node hands everything over and leaves.
+    pub leave: u64,
+}
+
+impl FaultShares {
+    fn draw(&self, draws: &mut Draws) -> Fault {
+        let kinds = [
+            (Fault::Crash, self.crash),
+            (Fault::Pause, self.pause),
+            (Fault::Cut, self.cut),
+            (Fault::Broker, self.broker),
+        ];
+        let sum = self.leave + kinds.iter().map(|(_, share)| share).sum::<u64>();
+        let mut drawn = draws.below(sum.max(1));
+        for (fault, share) in kinds {
+            if drawn < share {
+                return fault;
+            }
+            drawn -= share;
+        }
+        Fault::Leave
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Crash,
+    Pause,
+    Cut,
+    Broker,
+    Leave,
 }
 
 /// A rule that is broken on purpose.
@@ -230,6 +284,15 @@ impl Cluster {
             self.town.judge.check_links(|partition, page| {
                 states.iter().any(|(number, state)| *number == partition && state.is_known(page))
             });
+            let mut read: BTreeMap<u32, BTreeSet<u64>> =
+                states.iter().map(|(number, state)| (*number, state.sequences())).collect();
+            for (number, sequences) in &mut read {
+                let waiting = self.stream.read(*number, 0, usize::MAX);
+                sequences.extend(waiting.into_iter().map(|(sequence, _)| sequence));
+            }
+            self.town.judge.check_parcels(|partition, sequence| {
+                read.get(&partition).is_some_and(|read| read.contains(&sequence))
+            });
             if let Some((found, wanted)) = self.wrong_price() {
                 self.town.judge.object(Broken::Price { found, wanted });
             }
@@ -244,8 +307,7 @@ impl Cluster {
     fn wrong_price(&self) -> Option<(f64, f64)> {
         let markets: Vec<_> = self.processes.iter().flatten().map(Process::market).collect();
         let curves: Vec<&DemandCurve> = markets.iter().map(|(curve, _)| *curve).collect();
-        let budget = BUDGET_PER_PARTITION * f64::from(self.town.settings.partitions);
-        let wanted = clearing(&curves, budget);
+        let wanted = clearing(&curves, self.town.settings.whole_budget());
         let is_off = |found: &f64| (found - wanted).abs() > PRICE * wanted;
         markets.iter().map(|(_, price)| *price).find(is_off).map(|found| (found, wanted))
     }
@@ -349,10 +411,11 @@ impl Cluster {
         town.after(next, Happening::Fault);
         let slot = town.draws.below(town.settings.nodes as u64) as usize;
         let quiet = town.settings.quiet_from();
-        let kind = town.draws.below(20);
+        let shares = town.settings.faults;
+        let fault = shares.draw(&mut town.draws);
         let long = town.millis(1000, 120_000);
-        match kind {
-            0..=6 => {
+        match fault {
+            Fault::Crash => {
                 let loses_disk = town.draws.chance(0.3);
                 town.figures.faults[0] += 1;
                 town.figures.faults[1] += u32::from(loses_disk);
@@ -363,13 +426,13 @@ impl Cluster {
                 town.at(back, Happening::Restart(slot));
                 self.stop(slot);
             }
-            7..=11 => {
+            Fault::Pause => {
                 town.figures.faults[2] += 1;
                 if let Some(process) = &mut self.processes[slot] {
                     process.pause((town.now + long).min(quiet));
                 }
             }
-            12..=15 => {
+            Fault::Cut => {
                 town.figures.faults[3] += 1;
                 let until = (town.now + long).min(quiet);
                 let ways = town.draws.below(3);
@@ -379,7 +442,7 @@ impl Cluster {
                     }
                 }
             }
-            16..=18 => {
+            Fault::Broker => {
                 town.figures.faults[4] += 1;
                 let down = town.millis(2000, 60_000);
                 town.broker_down_until = (town.now + down).min(quiet);
@@ -387,7 +450,7 @@ impl Cluster {
                     self.forget_unsynced();
                 }
             }
-            _ => {
+            Fault::Leave => {
                 town.figures.faults[5] += 1;
                 if let Some(process) = &mut self.processes[slot] {
                     process.leave(town);
@@ -503,6 +566,7 @@ impl Cluster {
             self.fresh.push((now, to, sequence));
         }
         if let Some(parcel) = self.town.read::<Parcel>(bytes) {
+            self.town.judge.published(to, sequence, parcel.id);
             for link in &parcel.links {
                 if let Some(page) = self.town.web.find(&link.url) {
                     self.town.judge.acknowledged(to, page);

@@ -43,8 +43,8 @@ pub(super) struct State {
     stored: BTreeMap<u32, Time>,
     outbox: BTreeMap<ParcelNumber, Row>,
     inbox: Inbox,
-    /// Every parcel of this line of history that was taken in, newest first. For the judge.
-    taken: Option<Rc<TakenIn>>,
+    /// Every message that this line of history has read, newest first. For the judge.
+    read: Option<Rc<Read>>,
     last: Time,
 }
 
@@ -56,32 +56,36 @@ struct Row {
     counts: Vec<(PageKey, u32)>,
 }
 
+/// A message that was read: its place in the stream and its parcel, if that was taken in.
 #[derive(Debug)]
-struct TakenIn {
-    id: ParcelId,
-    before: Option<Rc<TakenIn>>,
+struct Read {
+    sequence: u64,
+    taken: Option<ParcelId>,
+    before: Option<Rc<Read>>,
 }
 
-impl Drop for TakenIn {
+impl Drop for Read {
     /// One by one: a long chain must not be dropped by recursion.
     fn drop(&mut self) {
         let mut next = self.before.take();
-        while let Some(taken) = next {
-            next = Rc::try_unwrap(taken).ok().and_then(|mut taken| taken.before.take());
+        while let Some(read) = next {
+            next = Rc::try_unwrap(read).ok().and_then(|mut read| read.before.take());
         }
     }
 }
 
 impl State {
+    fn reads(&self) -> impl Iterator<Item = &Read> {
+        std::iter::successors(self.read.as_deref(), |read| read.before.as_deref())
+    }
+
     pub(super) fn has_taken(&self, id: ParcelId) -> bool {
-        let mut next = self.taken.as_ref();
-        while let Some(taken) = next {
-            if taken.id == id {
-                return true;
-            }
-            next = taken.before.as_ref();
-        }
-        false
+        self.reads().any(|read| read.taken == Some(id))
+    }
+
+    /// The places of all messages that were read.
+    pub(super) fn sequences(&self) -> BTreeSet<u64> {
+        self.reads().map(|read| read.sequence).collect()
     }
 
     /// Whether a parcel counts as a repeat here although it was never taken: its sender was deposed.
@@ -415,19 +419,22 @@ impl Part {
         let before = self.state.inbox.position();
         let taken = self.state.inbox.take(sequence, parcel.id, parcel.oldest);
         self.is_dirty |= self.state.inbox.position() != before;
-        if taken == Taken::Repeat {
+        if self.state.inbox.position() == before {
             return false;
         }
-        let is_twice = self.state.has_taken(parcel.id);
-        let before = self.state.taken.take();
-        self.state.taken = Some(Rc::new(TakenIn { id: parcel.id, before }));
+        let (is_new, is_known) = (taken == Taken::New, self.state.has_taken(parcel.id));
+        let (taken, before) = (is_new.then_some(parcel.id), self.state.read.take());
+        self.state.read = Some(Rc::new(Read { sequence, taken, before }));
+        if !is_new {
+            return false;
+        }
         let at = self.crawl_time(local);
         for link in &parcel.links {
             if let Some(page) = web.find(&link.url) {
                 self.know(page, None, at, web);
             }
         }
-        is_twice
+        is_known
     }
 
     /// The demand, which is worked out anew every few minutes.

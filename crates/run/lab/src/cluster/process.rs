@@ -12,10 +12,10 @@ use tidewatch_cluster::{HomeId, NodeId, Seat, place, wire};
 use tidewatch_core::{Span, Time};
 use tidewatch_policy::DemandCurve;
 
+use super::Sabotage;
 use super::part::{ADDRESS_GAP, Part};
 use super::town::{Asked, CRAWL, FromBroker, Happening, Place, ToBroker, Town, Who};
 use super::web::Web;
-use super::{BUDGET_PER_PARTITION, Sabotage};
 
 const SLOWEST: Span = Span::SECOND.times(5);
 
@@ -178,7 +178,7 @@ impl Process {
                     town.ask_broker(self.who, ToBroker::Purge { partition, position });
                 }
                 Command::PriceWon { epoch } => {
-                    let budget = BUDGET_PER_PARTITION * f64::from(town.settings.partitions);
+                    let budget = town.settings.whole_budget();
                     self.till = Some(Till::new(epoch, budget));
                     self.purse.hurry(self.local(town));
                 }
@@ -201,14 +201,14 @@ impl Process {
 
     /// The process ends, or goes on under another name.
     pub(super) fn quit(&self, town: &mut Town) {
-        let budget = BUDGET_PER_PARTITION * f64::from(town.settings.partitions);
+        let budget = town.settings.whole_budget();
         town.judge.grant(town.now, self.me, (0.0, Time::ZERO), budget);
     }
 
     /// Tells the judge what the node may spend now.
     fn confess(&self, town: &mut Town) {
         let local = self.local(town);
-        let budget = BUDGET_PER_PARTITION * f64::from(town.settings.partitions);
+        let budget = town.settings.whole_budget();
         let ends = self.node.lease_ends(local).map_or(Time::ZERO, |end| self.clock.true_time(end));
         town.judge.grant(town.now, self.me, (self.purse.rate(), ends), budget);
     }
