@@ -103,7 +103,7 @@ fn faults(
     for (url, (digest, place)) in &before.copies {
         match after.copies.get(url) {
             None if has_record(from, url, *place) => {
-                faults.push(format!("lacks the copy of {url}"))
+                faults.push(format!("lacks the copy of {url}"));
             }
             None => lost.push(url.clone()),
             Some((other, _)) if other != digest && has_record(from, url, *place) => {
