@@ -2,7 +2,8 @@
 //!
 //! In full: `TIDEWATCH_KILLS=50 TIDEWATCH_HOSTS=200 cargo test --release -p tidewatch-cli
 //! --test it kill -- --nocapture`; with `TIDEWATCH_KEEP=DIR` the crawl's directory is left
-//! there for `warcio check`.
+//! there for `warcio check`. `TIDEWATCH_MOMENTS` is the number of kills while starting, running and
+//! stopping.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_partition::{Partitions, owner};
+use tidewatch_store::{Memory, Store};
 use tidewatch_testing::living::size;
 use tidewatch_web::Served;
 
@@ -25,6 +27,10 @@ const HOST_RATE: usize = 10;
 /// Seconds of fetches that a kill may lose on a slow disk: half a second passes between two commits,
 /// and one may take as long. None of these fetches was reported as stored.
 const UNSYNCED_S: usize = 1;
+
+/// The web of the kills at any moment.
+const MOMENT_HOSTS: usize = 40;
+const MOMENT_PAGES: usize = 40;
 
 /// Moments that no clock chooses.
 struct Dice(u64);
@@ -134,4 +140,88 @@ fn fetched_again(living: &Living) -> usize {
         }
     }
     times.values().map(|times| times - 1).sum()
+}
+
+/// When a crawl is killed, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// After its process began.
+    Starting(u64),
+    /// After it was ready.
+    Running(u64),
+    /// After it was told to stop, which was so long after it was ready.
+    Stopping(u64, u64),
+}
+
+/// Kills a crawl at a moment; the addresses that it reported stored.
+fn kill_at(living: &Living, moment: Moment) -> Vec<String> {
+    let wait = |millis| std::thread::sleep(Duration::from_millis(millis));
+    let mut child = start(living, 1);
+    let mut out = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        out.read_to_string(&mut text).unwrap();
+        text
+    });
+    match moment {
+        Moment::Starting(millis) => wait(millis),
+        Moment::Running(millis) => {
+            ready(&mut child);
+            wait(millis);
+        }
+        Moment::Stopping(millis, later) => {
+            ready(&mut child);
+            wait(millis);
+            let told = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+            assert!(told.success());
+            wait(later);
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let text = reader.join().unwrap();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().filter(|line| line.starts_with("http")).map(str::to_owned).collect()
+}
+
+/// Every address that a crawl of the same web reports stored if nothing disturbs it.
+fn undisturbed(living: &Living, dir: &str) -> HashSet<String> {
+    let args = format!(
+        "crawl seeds --dir {dir} --config crawl.toml --once --budget 5000/s --print-stored"
+    );
+    let out = living.folder.run(&args).ok();
+    out.lines().filter(|line| line.starts_with("http")).map(str::to_owned).collect()
+}
+
+/// Starts and stops are killed too. After every kill the directory is whole but for a torn tail, and in
+/// the end every page that an undisturbed crawl fetches has been fetched.
+#[test]
+fn kills_at_any_moment_lose_nothing_and_hide_no_page() {
+    let kills = size("TIDEWATCH_MOMENTS", 50);
+    let living = Living::serve(MOMENT_HOSTS, MOMENT_PAGES);
+    let (mut dice, mut stored) = (Dice(11), HashSet::new());
+    for kill in 0..kills {
+        let moment = match kill % 3 {
+            0 => Moment::Running(dice.between(50, 700)),
+            1 => Moment::Starting(dice.between(0, 150)),
+            _ => Moment::Stopping(dice.between(50, 500), dice.between(0, 100)),
+        };
+        stored.extend(kill_at(&living, moment));
+        // Exits with an error if anything stored is lost.
+        let checked = living.folder.run("check --dir crawl").ok();
+        assert!(checked.contains("archive: "), "after kill {kill} ({moment:?}): {checked}");
+    }
+    assert!(stored.len() > kills, "{} pages are no load", stored.len());
+    let expected = undisturbed(&living, "other");
+    stored.extend(undisturbed(&living, "crawl"));
+    all_readable(&living.path("crawl"), &stored);
+    // A kill may come between a sync and its report: such pages are stored without having been reported.
+    let store = Store::open(&living.path("crawl"), Memory::default()).unwrap();
+    let has_copy = |url: &&String| {
+        let page = store.page_of(url).unwrap();
+        page.is_some_and(|page| store.tables().unwrap().copy(page).unwrap().is_some())
+    };
+    let missing: Vec<_> = expected.iter().filter(|url| !has_copy(url)).collect();
+    assert!(missing.is_empty(), "{} of {} never came: {missing:?}", missing.len(), expected.len());
+    eprintln!("{kills} kills, {} of {} pages reported stored", stored.len(), expected.len());
 }
