@@ -128,6 +128,8 @@ struct Source {
     page: PageId,
     host: HostId,
     is_gone: bool,
+    /// The first visit, if a first look follows.
+    first: Option<Time>,
     told: Told,
 }
 
@@ -184,7 +186,7 @@ impl Echo {
     fn add_source(&mut self, found: &Discovery<'_>) {
         let (page, host) = (found.page, found.host);
         let told = self.truth.get(&found.key).copied().unwrap_or_default();
-        self.sources.push(Source { page, host, is_gone: false, told });
+        self.sources.push(Source { page, host, is_gone: false, first: None, told });
         self.beliefs.add_source(host.0);
     }
 
@@ -233,6 +235,7 @@ impl Echo {
         self.beliefs.visited(number as usize, seen.at, links);
         self.watch.visited(number, seen.at);
         if is_first && self.settings.first_look {
+            self.sources[number as usize].first = Some(seen.at);
             self.looks.push((seen.at, number), self.sources[number as usize].host, seen.page);
         }
         if self.rule == Rule::Greedy {
@@ -306,13 +309,17 @@ impl Echo {
 
     /// The next source without a first look. One that the schedule has visited since needs none.
     fn next_look(&mut self, now: Time, gate: &dyn Gate) -> Option<u32> {
-        while let Some(((since, source), _)) = self.looks.pop(now, gate) {
-            let is_unseen = self.beliefs.last(source as usize) == Some(since);
-            if is_unseen && !self.sources[source as usize].is_gone {
+        while let Some(((_, source), _)) = self.looks.pop(now, gate) {
+            if self.waits_for_look(source) {
                 return Some(source);
             }
         }
         None
+    }
+
+    fn waits_for_look(&self, source: u32) -> bool {
+        let Source { first, is_gone, .. } = self.sources[source as usize];
+        !is_gone && first.is_some() && first == self.beliefs.last(source as usize)
     }
 
     fn take(&mut self, source: u32, now: Time) -> Choice {
@@ -384,9 +391,13 @@ impl Policy for Echo {
         // Without a new page, the source furthest behind its interval is visited, due or not.
         let is_early = self.rule == Rule::NewPages && self.watch.pace(known.source).is_some();
         let (rule, merit, due) = match self.watch.pace(known.source) {
-            _ if is_gone || last.is_none() => {
-                let due = if is_gone { Due::Never } else { Due::InTurn };
-                ("sources are visited once before they are scheduled", Merit::Turn, due)
+            _ if is_gone => ("sources that are gone are left alone", Merit::Turn, Due::Never),
+            _ if last.is_none() || self.waits_for_look(known.source) => {
+                let rule = match self.settings.first_look {
+                    true => "sources are visited twice before they are scheduled",
+                    false => "sources are visited once before they are scheduled",
+                };
+                (rule, Merit::Turn, Due::InTurn)
             }
             None => (
                 "its new pages do not pay for a visit; spare fetches visit it",
@@ -412,6 +423,7 @@ impl Policy for Echo {
             since: last,
             is_gone,
             early: if is_early { Early::Spare } else { Early::No },
+            is_outdated: self.is_plan_old(now),
             sooner: &[Lever::NewLinks, Lever::Clicks, Lever::Budget],
             belief: Belief::Source {
                 links_per_s: terms.arrivals,

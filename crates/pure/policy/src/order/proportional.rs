@@ -26,6 +26,7 @@ struct Known {
     host: HostId,
     changes: u32,
     watched: Span,
+    is_gone: bool,
 }
 
 impl Known {
@@ -67,12 +68,15 @@ impl Policy for Proportional {
         match event {
             Event::Discovered(found) => {
                 debug_assert_eq!(found.page.index(), self.pages.len());
-                let known = Known { host: found.host, changes: 0, watched: Span::ZERO };
-                self.pages.push(known);
+                let (host, watched) = (found.host, Span::ZERO);
+                self.pages.push(Known { host, changes: 0, watched, is_gone: false });
                 // Never fetched: due at once.
                 self.agenda.push(self.now_virtual, found.host, found.page);
             }
-            Event::Fetched(seen) if seen.outcome != Outcome::Gone => {
+            Event::Fetched(seen) if seen.outcome == Outcome::Gone => {
+                self.pages[seen.page.index()].is_gone = true;
+            }
+            Event::Fetched(seen) => {
                 self.note(seen);
                 self.enqueue(seen.page);
             }
@@ -90,9 +94,10 @@ impl Policy for Proportional {
     fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
         const RULE: &str =
             "visits are in proportion to the change rate; the score is changes a day";
-        let stride = Span::from_micros(self.pages.get(page.index())?.stride());
-        let score = Span::DAY.seconds() / stride.seconds();
-        let explanation = Explanation::new(page, RULE, Merit::Score(score), Due::InTurn);
-        Some(Explanation { sooner: &[Lever::Changes], ..explanation })
+        let known = self.pages.get(page.index())?;
+        let score = Span::DAY.seconds() / Span::from_micros(known.stride()).seconds();
+        let due = if known.is_gone { Due::Never } else { Due::InTurn };
+        let explanation = Explanation::new(page, RULE, Merit::Score(score), due);
+        Some(Explanation { is_gone: known.is_gone, sooner: &[Lever::Changes], ..explanation })
     }
 }
