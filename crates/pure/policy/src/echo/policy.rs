@@ -393,9 +393,10 @@ impl Policy for Echo {
         let (rule, merit, due) = match self.watch.pace(known.source) {
             _ if is_gone => ("sources that are gone are left alone", Merit::Turn, Due::Never),
             _ if last.is_none() || self.waits_for_look(known.source) => {
-                let rule = match self.settings.first_look {
-                    true => "sources are visited twice before they are scheduled",
-                    false => "sources are visited once before they are scheduled",
+                let rule = if self.settings.first_look {
+                    "sources are visited twice before they are scheduled"
+                } else {
+                    "sources are visited once before they are scheduled"
                 };
                 (rule, Merit::Turn, Due::InTurn)
             }
