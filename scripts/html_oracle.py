@@ -58,7 +58,9 @@ def main():
     python = HOME / "bin" / "python"
     if not python.exists():
         venv.create(HOME, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", PACKAGE], check=True)
+        # Its source package is built with the setuptools of its time.
+        needs = [PACKAGE, "setuptools<81", "wheel"]
+        subprocess.run([python, "-m", "pip", "install", "-q", *needs], check=True)
     if Path(sys.prefix).resolve() != HOME.resolve():
         os.execv(python, [str(python), __file__, *sys.argv[1:]])
     sets = {"tree construction": cases(), "tag soup": [soup(n) for n in range(SOUPS)]}
@@ -73,8 +75,9 @@ def cases():
     archive = HOME / f"{PACKAGE.replace('==', '-')}.tar.gz"
     if not archive.exists():
         # The package as source: only that has the cases.
-        download = ["download", "-q", "--no-deps", "--no-binary", ":all:", "-d", HOME, PACKAGE]
-        subprocess.run([sys.executable, "-m", "pip", *download], check=True)
+        options = ["--no-deps", "--no-build-isolation", "--no-binary", ":all:", "-d", HOME]
+        download = [sys.executable, "-m", "pip", "download", "-q", *options, PACKAGE]
+        subprocess.run(download, check=True)
     pages = []
     with tarfile.open(archive) as files:
         for member in sorted(files.getnames()):
