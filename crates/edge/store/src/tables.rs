@@ -1,6 +1,7 @@
 //! The tables on the storage engine.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -55,6 +56,8 @@ impl Tables {
             fs::remove_dir_all(&new).map_err(failed)?;
         }
         Tables::open(&new, Memory { cache: 0, ..Memory::default() })?.sync()?;
+        // The engine does not sync the directory in which it makes those of the tables.
+        sync_dirs(&new).map_err(failed)?;
         fs::rename(&new, path).map_err(failed)?;
         let parent = path.parent().unwrap_or(path);
         fs::File::open(parent).and_then(|dir| dir.sync_all()).map_err(failed)
@@ -308,6 +311,17 @@ impl TwinKey {
         bytes[4..].copy_from_slice(&self.hash.to_be_bytes());
         bytes
     }
+}
+
+/// Makes all names below a directory survive the machine.
+fn sync_dirs(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_dirs(&entry.path())?;
+        }
+    }
+    fs::File::open(dir)?.sync_all()
 }
 
 /// Whether a table's directory holds a file such as `v7`.
