@@ -3,7 +3,7 @@
 //! In full: `TIDEWATCH_KILLS=50 TIDEWATCH_HOSTS=200 cargo test --release -p tidewatch-cli
 //! --test it kill -- --nocapture`; with `TIDEWATCH_KEEP=DIR` the crawl's directory is left
 //! there for `warcio check`. `TIDEWATCH_MOMENTS` is the number of kills while starting, running and
-//! stopping.
+//! stopping, and `TIDEWATCH_SEED` chooses other moments.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
@@ -199,7 +199,7 @@ fn undisturbed(living: &Living, dir: &str) -> HashSet<String> {
 fn kills_at_any_moment_lose_nothing_and_hide_no_page() {
     let kills = size("TIDEWATCH_MOMENTS", 50);
     let living = Living::serve(MOMENT_HOSTS, MOMENT_PAGES);
-    let (mut dice, mut stored) = (Dice(11), HashSet::new());
+    let (mut dice, mut stored) = (Dice(size("TIDEWATCH_SEED", 11) as u64), HashSet::new());
     for kill in 0..kills {
         let moment = match kill % 3 {
             0 => Moment::Running(dice.between(50, 700)),
