@@ -14,8 +14,8 @@ pub mod url;
 
 pub use ids::{HostId, PageId, PageKey};
 pub use observation::{
-    Asked, Content, Discovery, Event, FetchKind, Interest, InterestKind, LinkSeen, Observation,
-    Outcome, Signal,
+    Asked, Content, Discovery, Doubted, Event, FetchKind, Interest, InterestKind, LinkSeen,
+    Observation, Outcome, Signal,
 };
 pub use reason::{DropReason, Reason};
 pub use time::{Rate, Span, Time};

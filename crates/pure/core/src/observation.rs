@@ -162,6 +162,17 @@ pub struct Signal<'a> {
     pub kind: &'a str,
 }
 
+/// How much speaks against a page: it may repeat another one, or lie in a trap.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Doubted {
+    /// The page.
+    pub page: PageId,
+    /// When this became known.
+    pub at: Time,
+    /// Probability that a fetch of the page brings nothing of its own.
+    pub doubt: f64,
+}
+
 /// Everything that a policy may be told, in the order in which it became known.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -179,4 +190,6 @@ pub enum Event<'a> {
     Hinted(Signal<'a>),
     /// The budget in fetches per second. Comes before the first choice and whenever it changes.
     Budget(Rate),
+    /// A page may bring nothing of its own. Replaces what was said of it before; 0 if nothing ever was.
+    Doubted(Doubted),
 }

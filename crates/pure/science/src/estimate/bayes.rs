@@ -73,6 +73,29 @@ pub fn posterior_from_sums(counts: &Counts, prior: &Gamma) -> Posterior {
     summarise(&Likelihood { events, quiet, gaps: score.gaps })
 }
 
+/// Chance of no change within `seconds`, by the same sums: E e^(−λt) over the posterior.
+///
+/// The gamma law of the posterior's mean and variance would say too much where visits are rarer than
+/// changes: it has mass near λ = 0, where the posterior has none after a change was seen.
+///
+/// `kept` is the part of the evidence that counts, from 0 (the prior alone) to 1. Several times cost
+/// hardly more than one.
+pub fn unchanged_from_sums<const N: usize>(
+    counts: &Counts,
+    prior: &Gamma,
+    kept: f64,
+    seconds: [f64; N],
+) -> [f64; N] {
+    let score = counts.score();
+    let gaps = score.gaps.map(|(gap, count)| (gap, kept * count));
+    let (events, quiet) = (kept * score.events + prior.shape, kept * score.quiet + prior.rate);
+    if kept <= 0.0 || gaps.clone().next().is_none() {
+        return seconds.map(|seconds| (-events * (seconds / quiet).ln_1p()).exp());
+    }
+    let grid = Grid::new(&Likelihood { events, quiet, gaps });
+    seconds.map(|seconds| grid.mean(|rate| (-rate * seconds).exp()))
+}
+
 fn summarise<G: Iterator<Item = (f64, f64)> + Clone>(score: &Likelihood<G>) -> Posterior {
     if score.gaps.clone().next().is_none() {
         let gamma = Gamma { shape: score.events, rate: score.quiet };
@@ -121,11 +144,19 @@ impl Grid {
         Self { first, step, len: (left + right + 1) as usize, density }
     }
 
+    /// The mean of a function of the rate.
+    fn mean(&self, value: impl Fn(f64) -> f64) -> f64 {
+        let nodes = &self.density[..self.len];
+        let rates = (0..self.len).map(|i| (self.first + i as f64 * self.step).exp());
+        let sum: f64 = rates.zip(nodes).map(|(rate, p)| value(rate) * p).sum();
+        sum / nodes.iter().sum::<f64>()
+    }
+
     fn summary(&self) -> Posterior {
         let nodes = &self.density[..self.len];
         let rates = (0..self.len).map(|i| (self.first + i as f64 * self.step).exp());
         let mass: f64 = nodes.iter().sum();
-        let mean = rates.clone().zip(nodes).map(|(rate, p)| rate * p).sum::<f64>() / mass;
+        let mean = self.mean(|rate| rate);
         let squares = rates.zip(nodes).map(|(rate, p)| (rate - mean) * (rate - mean) * p);
         let variance = squares.sum::<f64>() / mass;
         let gamma = Gamma { shape: mean * mean / variance, rate: mean / variance };

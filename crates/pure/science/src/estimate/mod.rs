@@ -15,6 +15,7 @@
 //! | [`moment_matching`] | every gap | visits | same |
 //! | [`posterior`] | every gap, dates, and what other pages of the host did | visits | a prior that does not fit |
 //! | [`posterior_from_sums`] | the same, from sums | O(1) | same, and very uneven gaps |
+//! | [`unchanged_from_sums`] | the chance of no change, from sums | O(1) | same |
 //!
 //! **Nothing changed.** The rate is 0 (the posterior mean is above it) and the upper end is finite.
 //! **Everything changed.** The likelihood rises for ever; each method says which finite rate it
@@ -35,7 +36,7 @@ mod pool;
 mod stochastic;
 mod visits;
 
-pub use bayes::{Gamma, Posterior, posterior, posterior_from_sums};
+pub use bayes::{Gamma, Posterior, posterior, posterior_from_sums, unchanged_from_sums};
 pub use bias::{BiasRow, bias_table};
 pub use counts::Counts;
 pub use likelihood::maximum_likelihood;

@@ -123,6 +123,33 @@ proptest! {
         }
     }
 
+    /// Against the binomial series of the integral, with x changes after equal gaps u and Q quiet:
+    /// E e^(−λt) = Z(Q + t) / Z(Q), Z(q) = Σₖ C(x, k) (−1)ᵏ (q + ku)⁻ᵃ. Few changes, so that the series
+    /// does not cancel.
+    #[test]
+    fn the_chance_of_no_change_is_the_integral_over_the_posterior(
+        quiet in 0u32..5, changed in 0u32..4, gap in 0.5..20.0_f64, wait in 0.1..50.0_f64,
+        shape in 0.2..3.0_f64,
+    ) {
+        let prior = Gamma { shape, rate: shape * 2.0 };
+        let seen = |changed| move |_| undated(gap, changed);
+        let visits: Visits = (0..quiet).map(seen(false)).chain((0..changed).map(seen(true))).collect();
+        let z = |q: f64| (0..=changed).map(|k| {
+            let choices = (0..k).map(|i| f64::from(changed - i) / f64::from(i + 1)).product::<f64>();
+            let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
+            sign * choices * (q + f64::from(k) * gap).powf(-shape)
+        }).sum::<f64>();
+        let held = prior.rate + f64::from(quiet) * gap;
+        let [found] = unchanged_from_sums(visits.counts(), &prior, 1.0, [wait]);
+        prop_assert!(close(found, z(held + wait) / z(held), 1e-7), "{found}");
+        let matched = posterior_from_sums(visits.counts(), &prior).gamma;
+        let matched = (1.0 + wait / matched.rate).powf(-matched.shape);
+        // A rate that is known better than the gamma law of its moments says: fewer stay unchanged.
+        prop_assert!(found <= matched + 1e-9 || wait < gap, "{found} {matched}");
+        let [alone] = unchanged_from_sums(visits.counts(), &prior, 0.0, [wait]);
+        prop_assert!(close(alone, (1.0 + wait / prior.rate).powf(-shape), 1e-9), "{alone}");
+    }
+
     /// The grid against adaptive quadrature of the literal posterior.
     #[test]
     fn posterior_is_the_integral_of_its_density(history in histories(), shape in 0.2..5.0_f64) {
