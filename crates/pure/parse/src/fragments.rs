@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::html::scan;
 use crate::noise;
 use crate::reading::{Reader, Reading, Scope};
-use words::{BASE, PADDING, each_word, mix};
+use words::{BASE, PADDING, Words, mix};
 
 /// The identity of a page without readable text.
 pub const EMPTY: u64 = 0;
@@ -128,14 +128,14 @@ impl Shingler {
         self.places.clear();
         self.suspects.clear();
         let Shingler { block, hashes, places, suspects, .. } = self;
-        each_word(block, |word| {
+        for word in Words::of(block) {
             if word.is_suspect {
                 suspects.push(places.len());
             }
             word.push_hashes(hashes);
             let (start, end) = (word.start, word.start + word.text.len());
             places.push(Place { start, end, hashes_end: hashes.len() });
-        });
+        }
         if !self.suspects.is_empty() {
             self.drop_noise();
         }

@@ -13,10 +13,12 @@
 
 use std::collections::BTreeSet;
 
+use encoding_rs::UTF_8;
 use tidewatch_core::url::{Base, CanonicalUrl};
 
 use crate::charset::{decode, label_of};
 use crate::html::{Name, Tag, Visitor, names, scan};
+use crate::links::in_encoding;
 
 /// Most requisites of one page or style sheet.
 pub const MAX_REQUISITES: usize = 256;
@@ -27,17 +29,26 @@ const MAX_REFERENCE_BYTES: usize = 4096;
 pub fn requisites(bytes: &[u8], content_type: Option<&str>, base: &Base) -> Vec<CanonicalUrl> {
     let content_type = content_type.unwrap_or_default();
     let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let text = || decode(bytes, label_of(content_type)).text;
-    let mut found = Found::default();
+    let decoded = || decode(bytes, label_of(content_type));
+    let (mut found, mut encoding) = (Found::default(), UTF_8);
     match media.as_str() {
-        "text/css" => found.add_css(&text()),
-        "" | "text/html" | "application/xhtml+xml" => scan(&text(), &mut found),
+        "text/css" => found.add_css(&decoded().text),
+        "" | "text/html" | "application/xhtml+xml" => {
+            let page = decoded();
+            // The standard encodes the queries of a page's URLs in the page's encoding.
+            encoding = page.encoding.output_encoding();
+            scan(&page.text, &mut found);
+        }
         _ => {}
     }
     let rebased = found.base.as_deref().and_then(|href| base.rebase(href).ok());
     let base = rebased.as_ref().unwrap_or(base);
     let mut seen = BTreeSet::new();
-    let urls = found.references.iter().filter_map(|reference| base.join(reference).ok());
+    let join = |reference: &String| match encoding {
+        encoding if encoding == UTF_8 => base.join(reference).ok(),
+        encoding => base.join(&in_encoding(reference, encoding)).ok(),
+    };
+    let urls = found.references.iter().filter_map(join);
     urls.filter(|url| seen.insert(url.as_str().to_owned())).collect()
 }
 
@@ -160,6 +171,13 @@ mod tests {
             <img src='data:image/png;base64,AAAA'><a href=a.html>no</a><video poster=v.jpg></video>";
         let want = ["s.css", "x.js", "i.css", "b.png", "3.png", "1.png", "2.png", "v.jpg"];
         assert_eq!(found(page, "text/html"), want.map(|name| format!("http://a.example/b/{name}")));
+    }
+
+    #[test]
+    fn queries_are_in_the_encoding_of_the_page() {
+        let (page, _, _) = encoding_rs::WINDOWS_1251.encode("<img src='/п.png?q=п'>");
+        let want = ["http://a.example/%D0%BF.png?q=%EF"];
+        assert_eq!(found(&page, "text/html; charset=windows-1251"), want);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::html::scan;
 use crate::links::Links;
 use crate::plain_text::PlainText;
 use crate::reading::{Reader as _, Reading, Scope};
+use crate::script::Scripts;
 
 pub(super) const PARSER: Parser = Parser {
     name: "html",
@@ -20,9 +21,9 @@ type Readers = (Option<Shingler>, Option<PlainText>);
 fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Parsed {
     let decoded = decode(source.bytes, source.label());
     let links = Links::new(wanted.agent).in_encoding(decoded.encoding);
-    let mut visitors = (links, reading(wanted, wanted.scope));
+    let mut visitors = (links, reading(wanted, wanted.scope), Scripts::default());
     scan(&decoded.text, &mut visitors);
-    let (links, mut reading) = visitors;
+    let (links, mut reading, scripts) = visitors;
     reading.reader.end_block();
     let is_surrounded = reading.left_surroundings_out();
     let (shingler, text) = reading.reader;
@@ -40,10 +41,19 @@ fn parse(source: &Source<'_>, wanted: &Wanted<'_>) -> Parsed {
             text = whole.1.map(|text| text.lines());
         }
     }
+    let sent_by_script = scripts.finish().and_then(|to| source.base.join(&to).ok());
     let mut page = links.finish(source.base);
     source.robots_tags.iter().for_each(|value| page.robots.add_header(value, wanted.agent));
     let (encoding, robots) = (Some(decoded.encoding.name()), page.robots);
-    Parsed { encoding, robots, page: Some(page), fragments, text, ..Parsed::default() }
+    Parsed {
+        encoding,
+        robots,
+        page: Some(page),
+        sent_by_script,
+        fragments,
+        text,
+        ..Parsed::default()
+    }
 }
 
 fn reading(wanted: &Wanted<'_>, scope: Scope) -> Reading<Readers> {
@@ -56,4 +66,11 @@ fn whole(html: &str, wanted: &Wanted<'_>) -> Readers {
     scan(html, &mut reading);
     reading.reader.end_block();
     reading.reader
+}
+
+pub(super) fn visible_text(html: &str, most_bytes: usize) -> String {
+    let mut reading = Reading::new(PlainText::of_at_most(most_bytes), Scope::Everything);
+    scan(html, &mut reading);
+    reading.reader.end_block();
+    reading.reader.lines()
 }

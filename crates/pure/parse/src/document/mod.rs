@@ -158,6 +158,8 @@ pub struct Parsed {
     pub robots: Directives,
     /// Links and metadata of an HTML page.
     pub page: Option<Page>,
+    /// Where a script of an HTML page sends every reader at once.
+    pub sent_by_script: Option<CanonicalUrl>,
     /// Identity and sketch of an HTML page, if wanted.
     pub fragments: Option<Fragments>,
     /// The text of an HTML page or of plain text, if wanted.
@@ -232,6 +234,12 @@ pub fn parse_response<T: AsRef<str>>(
     let content_type = content_type.first().map(AsRef::as_ref);
     let source = Source { base, content_type, robots_tags: &robots_tags, kind: None, bytes };
     parse(&source, wanted)
+}
+
+/// All text of an HTML page that a reader sees, with menus and footers, cut at so many bytes.
+pub fn visible_text(content_type: Option<&str>, bytes: &[u8], most_bytes: usize) -> String {
+    let label = content_type.and_then(crate::charset::label_of);
+    html::visible_text(&crate::charset::decode(bytes, label).text, most_bytes)
 }
 
 /// The media type of a `Content-Type` header, in lower case without parameters.

@@ -130,7 +130,7 @@ pub mod names {
         "foreignobject", FORM = "form", FRAME = "frame", FRAMESET = "frameset", H1 = "h1", H2 =
         "h2", H3 = "h3", H4 = "h4", H5 = "h5", H6 = "h6", HEAD = "head", HEADER = "header", HGROUP
         = "hgroup", HR = "hr", HTML = "html", I = "i", IFRAME = "iframe", IMAGE = "image", IMG =
-        "img", INPUT = "input", KEYGEN = "keygen", LI = "li", LINK = "link", LISTING = "listing",
+        "img", INPUT = "input", KEYGEN = "keygen", LABEL = "label", LI = "li", LINK = "link", LISTING = "listing",
         MAIN = "main", MALIGNMARK = "malignmark", MARQUEE = "marquee", MATH = "math", MENU =
         "menu", META = "meta", MGLYPH = "mglyph", MI = "mi", MN = "mn", MO = "mo", MS = "ms",
         MTEXT = "mtext", NAV = "nav", NOBR = "nobr", NOEMBED = "noembed", NOFRAMES = "noframes",

@@ -3,8 +3,7 @@
 //!
 //! [`Links`] is a visitor of the one pass over a page. It keeps references as written
 //! and resolves them at the end, because a `<base>` holds for the whole page wherever
-//! it stands. Bounded: [`MAX_LINKS`] links, [`MAX_FORMS`] forms of [`MAX_FIELDS`]
-//! fields, texts of [`MAX_TEXT_BYTES`].
+//! it stands. Bounded: [`MAX_LINKS`] links, texts of [`MAX_TEXT_BYTES`].
 
 mod language;
 mod page;
@@ -17,19 +16,18 @@ use tidewatch_robots::Directives;
 
 pub use self::{
     language::{Guess, guess_language, three_letters},
-    page::{Alternate, Field, Form, Link, LinkKind, Page, Refresh, Region, Rel},
+    page::{Alternate, Link, LinkKind, Page, Refresh, Region, Rel},
 };
 
-use self::reference::{Raw, RawForm, collapse, refresh, words};
+pub(crate) use self::reference::collapse;
+pub(crate) use self::reference::in_encoding;
+use self::reference::{Raw, refresh, words};
+use crate::forms::Forms;
 
 /// Most links kept per page.
 pub const MAX_LINKS: usize = 1000;
 /// Links preallocated.
 const USUAL_LINKS: usize = 64;
-/// Most forms kept per page.
-pub const MAX_FORMS: usize = 32;
-/// Most fields kept per form.
-pub const MAX_FIELDS: usize = 64;
 /// Longest anchor, title or name; longer ones are cut.
 pub const MAX_TEXT_BYTES: usize = 512;
 
@@ -50,14 +48,14 @@ pub struct Links {
     /// The references of all links.
     hrefs: String,
     is_cut: bool,
-    forms: Vec<RawForm>,
-    open_form: bool,
+    forms: Forms,
     /// The link whose anchor is being read.
     anchor: Option<usize>,
     /// Its text so far.
     anchor_text: String,
     in_title: bool,
     svg_depth: u32,
+    noscript_depth: u32,
     regions: Vec<Name>,
 }
 
@@ -149,32 +147,22 @@ impl Links {
             self.directives.add_meta(&name, &content, &self.agent);
         }
         let equiv = tag.value("http-equiv").unwrap_or_default();
-        if equiv.eq_ignore_ascii_case("refresh") && self.refresh.is_none() {
-            self.refresh = refresh(&content);
+        if equiv.eq_ignore_ascii_case("refresh") {
+            let is_fallback = self.noscript_depth > 0;
+            let is_better = |known: &Refresh<String>| known.is_fallback && !is_fallback;
+            if self.refresh.as_ref().is_none_or(is_better) {
+                let found = refresh(&content);
+                self.refresh = found.map(|found| Refresh { is_fallback, ..found });
+            }
         } else if equiv.eq_ignore_ascii_case("content-language") && self.language.is_none() {
             self.language = Some(collapse(&content));
-        }
-    }
-
-    fn open_form(&mut self, tag: &Tag<'_>) {
-        self.open_form = self.forms.len() < MAX_FORMS && !tag.is_leaf;
-        if self.forms.len() < MAX_FORMS {
-            self.forms.push(RawForm::of(tag));
-        }
-    }
-
-    fn field(&mut self, tag: &Tag<'_>, kind: &str) {
-        let Some(form) = self.forms.last_mut().filter(|_| self.open_form) else { return };
-        if form.fields.len() < MAX_FIELDS {
-            let kind = tag.value("type").map_or_else(|| kind.into(), |kind| collapse(&kind));
-            let name = tag.value("name").map(|name| collapse(&name)).unwrap_or_default();
-            form.fields.push(Field { name, kind: kind.to_ascii_lowercase() });
         }
     }
 }
 
 impl Visitor for Links {
     fn open(&mut self, tag: &Tag<'_>) {
+        self.forms.open(tag);
         match tag.name {
             names::A => self.open_anchor(tag),
             names::AREA => {
@@ -204,11 +192,7 @@ impl Visitor for Links {
                 self.in_title = true;
             }
             names::SVG if !tag.is_leaf => self.svg_depth += 1,
-            names::FORM => self.open_form(tag),
-            names::INPUT => self.field(tag, "text"),
-            names::SELECT => self.field(tag, "select"),
-            names::TEXTAREA => self.field(tag, "textarea"),
-            names::BUTTON => self.field(tag, "submit"),
+            names::NOSCRIPT if !tag.is_leaf => self.noscript_depth += 1,
             name if Region::of(name) != Region::Other && !tag.is_leaf => self.regions.push(name),
             name if crate::html::is_block(name) => self.gather(" "),
             _ => {}
@@ -216,6 +200,7 @@ impl Visitor for Links {
     }
 
     fn text(&mut self, text: &str) {
+        self.forms.text(text);
         if self.anchor.is_some() || self.in_title {
             self.gather(text);
         }
@@ -228,11 +213,12 @@ impl Visitor for Links {
     }
 
     fn close(&mut self, name: Name) {
+        self.forms.close(name);
         match name {
             names::A => self.end_anchor(),
             names::TITLE => self.in_title = false,
             names::SVG => self.svg_depth = self.svg_depth.saturating_sub(1),
-            names::FORM => self.open_form = false,
+            names::NOSCRIPT => self.noscript_depth = self.noscript_depth.saturating_sub(1),
             name if self.regions.last() == Some(&name) => drop(self.regions.pop()),
             _ => {}
         }

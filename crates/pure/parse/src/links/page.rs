@@ -4,6 +4,7 @@ use serde::{Serialize, Serializer};
 use tidewatch_core::url::{Base, CanonicalUrl};
 
 use super::{Links, reference::collapse, reference::in_encoding};
+use crate::forms::Form;
 use crate::html::{Name, names};
 use tidewatch_robots::Directives;
 
@@ -68,30 +69,11 @@ pub struct Alternate<U: AsRef<str>> {
 pub struct Refresh<U: AsRef<str>> {
     /// Delay in seconds.
     pub after_s: u32,
+    /// Whether it stands in a `noscript` element: readers with scripts do not follow it.
+    pub is_fallback: bool,
     /// Its target.
     #[serde(serialize_with = "url")]
     pub url: U,
-}
-
-/// A form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Form {
-    /// Its action URL.
-    #[serde(serialize_with = "maybe_url")]
-    pub action: Option<CanonicalUrl>,
-    /// `get`, `post` or `dialog`.
-    pub method: String,
-    /// Its fields.
-    pub fields: Vec<Field>,
-}
-
-/// A field of a form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Field {
-    /// Its name; may be empty.
-    pub name: String,
-    /// Its type ("text", "hidden", "select").
-    pub kind: String,
 }
 
 /// The kind of a reference.
@@ -195,23 +177,20 @@ pub(super) fn resolve(all: Links, address: &Base) -> Page {
         let url = join(&alternate.url)?;
         Some(Alternate { url, language: alternate.language, is_feed: alternate.is_feed })
     };
-    let form = |form: super::RawForm| Form {
-        action: join(&form.action),
-        method: form.method,
-        fields: form.fields,
-    };
+    let forms = all.forms.finish(all.encoding.unwrap_or(encoding_rs::UTF_8), join);
     Page {
         title: all.title.map(|title| collapse(&title)).filter(|title| !title.is_empty()),
         language: all.language.filter(|language| !language.is_empty()),
         canonical: all.canonical.and_then(|href| join(href.trim())),
         alternates: all.alternates.into_iter().filter_map(alternate).collect(),
         refresh: all.refresh.and_then(|refresh| {
-            Some(Refresh { after_s: refresh.after_s, url: join(&refresh.url)? })
+            let Refresh { after_s, is_fallback, .. } = refresh;
+            Some(Refresh { url: join(&refresh.url)?, after_s, is_fallback })
         }),
         robots: all.directives,
         links,
         refused,
         is_cut: all.is_cut,
-        forms: all.forms.into_iter().map(form).collect(),
+        forms,
     }
 }

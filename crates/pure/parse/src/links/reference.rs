@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 
 use encoding_rs::Encoding;
 
-use super::{Field, LinkKind, MAX_TEXT_BYTES, Refresh, Region, Rel};
-use crate::html::Tag;
+use super::{LinkKind, MAX_TEXT_BYTES, Refresh, Region, Rel};
 
 /// A link as written.
 #[derive(Debug)]
@@ -19,31 +18,13 @@ pub(super) struct Raw {
     pub(super) region: Region,
 }
 
-/// A form as written.
-#[derive(Debug)]
-pub(super) struct RawForm {
-    pub(super) action: String,
-    pub(super) method: String,
-    pub(super) fields: Vec<Field>,
-}
-
-impl RawForm {
-    pub(super) fn of(tag: &Tag<'_>) -> Self {
-        let method = tag.value("method").unwrap_or_default().to_ascii_lowercase();
-        let method =
-            if matches!(method.as_str(), "post" | "dialog") { method } else { "get".into() };
-        let action = tag.value("action").unwrap_or_default().trim().to_owned();
-        Self { action, method, fields: Vec::new() }
-    }
-}
-
 /// The words of a list attribute such as `rel`.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_ascii_whitespace().take(32)
 }
 
 /// The text with white space collapsed, truncated to [`MAX_TEXT_BYTES`].
-pub(super) fn collapse(text: &str) -> String {
+pub(crate) fn collapse(text: &str) -> String {
     let mut collapsed = String::with_capacity(text.len().min(MAX_TEXT_BYTES));
     for word in text.split_whitespace() {
         if collapsed.len() + word.len() >= MAX_TEXT_BYTES {
@@ -65,7 +46,7 @@ fn push_word(text: &mut String, word: &str) {
 
 /// The reference with its query percent-encoded in `encoding` (WHATWG URL, "percent-encode after
 /// encoding"). What the encoding lacks becomes a character reference.
-pub(super) fn in_encoding<'a>(reference: &'a str, encoding: &'static Encoding) -> Cow<'a, str> {
+pub(crate) fn in_encoding<'a>(reference: &'a str, encoding: &'static Encoding) -> Cow<'a, str> {
     let fragment = reference.find('#').unwrap_or(reference.len());
     let (before, fragment) = reference.split_at(fragment);
     let Some((path, query)) = before.split_once('?').filter(|(_, query)| !query.is_ascii()) else {
@@ -121,7 +102,7 @@ pub(super) fn refresh(content: &str) -> Option<Refresh<String>> {
         Some(quote @ ('"' | '\'')) => url[1..].split(quote).next().unwrap_or_default(),
         _ => url.trim_end(),
     };
-    Some(Refresh { after_s, url: url.to_owned() })
+    Some(Refresh { after_s, is_fallback: false, url: url.to_owned() })
 }
 
 #[cfg(test)]

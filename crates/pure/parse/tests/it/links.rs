@@ -3,6 +3,7 @@
 use tidewatch_core::url::Base;
 use tidewatch_parse::{
     document::{Source, Wanted, parse},
+    forms::{FieldKind, Method},
     html,
     links::{LinkKind, Links, MAX_LINKS, Page, Region},
 };
@@ -79,9 +80,21 @@ fn metadata_of_a_page() {
     assert!(page.alternates[1].is_feed);
     let refresh = page.refresh.unwrap();
     assert_eq!((refresh.after_s, refresh.url.as_str()), (3, "http://a.example/r"));
+    assert!(!refresh.is_fallback);
     assert!(page.robots.noindex && !page.robots.nofollow);
     assert_eq!(page.links.len(), 1);
     assert_eq!(page.links[0].kind, LinkKind::Sequence);
+}
+
+/// What stands in a noscript element is followed by few readers; any other refresh counts before it.
+#[test]
+fn a_refresh_for_readers_without_scripts_is_told_apart() {
+    let fallback = "<noscript><meta http-equiv=refresh content='0; url=/plain'></noscript>";
+    let refresh = read(fallback).refresh.unwrap();
+    assert!(refresh.is_fallback && refresh.url.as_str() == "http://a.example/plain");
+    let both = format!("{fallback}<meta http-equiv=refresh content='0; url=/next'>");
+    let refresh = read(&both).refresh.unwrap();
+    assert!(!refresh.is_fallback && refresh.url.as_str() == "http://a.example/next");
 }
 
 #[test]
@@ -93,8 +106,8 @@ fn forms() {
     );
     assert_eq!(page.forms.len(), 2);
     let form = &page.forms[0];
-    assert_eq!((form.method.as_str(), form.fields.len()), ("post", 4));
-    assert_eq!(form.fields[0].kind, "search");
+    assert_eq!((form.method, form.fields.len()), (Method::Post, 4));
+    assert_eq!(form.fields[0].kind, FieldKind::Search);
     assert_eq!(page.forms[1].action.as_ref().unwrap().as_str(), "http://a.example/dir/page?q");
 }
 
