@@ -1,0 +1,3 @@
+//! The whole of hygiene on small webs with known truth.
+
+mod rules;
