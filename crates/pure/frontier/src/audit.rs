@@ -23,7 +23,7 @@ pub struct Statements {
 /// An explanation that was wrong.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Lie {
-    /// A page was chosen of which it was said that it would not be.
+    /// The policy chose a page that `why` had called not due.
     #[error("page {} was chosen at {at}, against {said:?}", said.page.0)]
     Chosen {
         /// When.

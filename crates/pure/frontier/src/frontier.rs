@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use tidewatch_core::{Event, FetchKind, HostId, PageId, Rate, Span, Time};
 use tidewatch_policy::explanation::{Due, Early};
 use tidewatch_policy::order::Uniform;
-use tidewatch_policy::{DemandCurve, Explanation, Policy, Standing, WhatIf, saved};
+use tidewatch_policy::{
+    DemandCurve, Explanation, HintRecord, Policy, Return, Standing, WhatIf, saved,
+};
 
 use self::hosts::{Host, Server, nobody};
 use self::pages::Pages;
@@ -85,6 +87,17 @@ pub enum Next {
     Do(Command),
     /// Ask again at this time, or after the next report.
     Wait(Time),
+}
+
+/// Counts of pages that rests and gaps keep from being fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptBack {
+    /// Pages that rest after a visit.
+    pub resting: u32,
+    /// When the first of them may be fetched again.
+    pub first: Time,
+    /// Pages that do not rest, but whose host is busy or closed for its gap.
+    pub waiting: u32,
 }
 
 /// What a robots.txt says of the whole host.
@@ -203,14 +216,45 @@ impl<'p> Frontier<'p> {
         Some(Explanation { obstacle: self.obstacle(page, now), ..why })
     }
 
-    /// What another budget would bring, as far as the policy can tell.
+    /// Predicted figures at another budget, if the policy can tell. Gaps between requests and rests between
+    /// visits bound the fetches.
     pub fn what_if(&self, budget: Rate) -> Option<WhatIf> {
-        self.policy.what_if(budget.as_per_second())
+        let budget = budget.as_per_second();
+        let then = self.policy.what_if(budget.min(self.most_per_second()))?;
+        Some(WhatIf { budget, ..then })
+    }
+
+    /// Fetches per second that gaps and rests allow in the coming week. Pages never fetched count once.
+    /// Scans all pages.
+    fn most_per_second(&self) -> f64 {
+        let mut allowed = vec![0.0; self.hosts.len()];
+        for (page, host) in self.pages.all().zip(self.pages.hosts()) {
+            let rest = self.pages.rest(page, &self.revisit).unwrap_or(Span::WEEK);
+            allowed[host.index()] += rest.seconds().recip();
+        }
+        let by_gap =
+            |host: &Host| host.memo.gap.max(host.memo.least_gap(&self.rules)).seconds().recip();
+        self.hosts.iter().zip(allowed).map(|(host, by_rests)| by_rests.min(by_gap(host))).sum()
+    }
+
+    /// The doubt about a page that the policy knows; `None` if it does not weigh doubts.
+    pub fn doubt(&self, page: PageId) -> Option<f64> {
+        self.policy.doubt(page)
+    }
+
+    /// Clicks of pages fetched a while ago, since the last call. The policy's choices do not depend on them.
+    pub fn take_returns(&mut self) -> Vec<Return> {
+        self.policy.take_returns()
     }
 
     /// Price and freshness, as far as the policy can tell.
     pub fn standing(&self) -> Option<Standing> {
         self.policy.standing()
+    }
+
+    /// How hints have proved themselves, as far as the policy reads them.
+    pub fn hint_records(&self, most: usize) -> Vec<HintRecord> {
+        self.policy.hint_records(most)
     }
 
     /// The budget that the policy would spend at each price, if it has a price.
@@ -344,12 +388,20 @@ impl<'p> Frontier<'p> {
         })
     }
 
-    /// How many pages rest at `now`, and when the first of them may be fetched again. Scans all pages.
-    pub fn resting(&self, now: Time) -> (u32, Time) {
-        let opens = self.pages.all().map(|page| self.pages.opens_at(page, &self.revisit));
-        opens
-            .filter(|at| *at > now)
-            .fold((0, Time::NEVER), |(pages, first), at| (pages + 1, first.min(at)))
+    /// Counts pages that rests and gaps keep from being fetched at `now`. Scans all pages.
+    pub fn kept_back(&self, now: Time) -> KeptBack {
+        let closed: Vec<bool> = self.hosts.iter().map(|host| host.is_closed(now)).collect();
+        let mut kept = KeptBack { resting: 0, first: Time::NEVER, waiting: 0 };
+        for (page, host) in self.pages.all().zip(self.pages.hosts()) {
+            let opens = self.pages.opens_at(page, &self.revisit);
+            if opens > now {
+                kept.resting += 1;
+                kept.first = kept.first.min(opens);
+            } else if closed[host.index()] {
+                kept.waiting += 1;
+            }
+        }
+        kept
     }
 
     /// Sets how long pages rest between two fetches.

@@ -41,7 +41,9 @@ mod revisit;
 pub mod tape;
 
 pub use address::network_of;
-pub use frontier::{Command, Defect, Frontier, Limits, Next, RobotsRead, ServerId, SlowLane};
+pub use frontier::{
+    Command, Defect, Frontier, KeptBack, Limits, Next, RobotsRead, ServerId, SlowLane,
+};
 pub use pacer::{Pacer, Unused};
 pub use politeness::{Answer, HostMemo, Politeness};
 pub use revisit::Revisit;

@@ -9,10 +9,18 @@
 //! The level `l` begins at 0, or at −4 for a source. A visit that saw a change or a new link lowers it
 //! by one, a visit that saw neither raises it by one. So it settles where every second visit finds
 //! something: a quiet page is left alone for longer and longer, a busy one may be visited every
-//! `least`. After a hint that the page has changed, and for one visit, its rest is `least`.
+//! `least`.
+//!
+//! A hint that the page has changed shortens one rest, to
+//!
+//! > rest = min(`least` · 2ᵉ, the page's own rest)
+//!
+//! where `e` counts visits after a hint that saw no change, less those that saw one. So a sitemap that
+//! dates every page to now does not bring a crawler that comes every five minutes.
 //!
 //! A failed fetch is no visit. Its page rests for half a minute, doubled by every failure in a row, up
-//! to the rest of a visit.
+//! to the rest of a visit. A page that its owner refuses, as by 403, rests as after a visit, doubled by
+//! every refusal in a row: asking again soon would change nothing and fill the server's log.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
@@ -77,12 +85,21 @@ pub(crate) struct Rest {
     failures: u8,
     is_fetched: bool,
     is_hinted: bool,
+    /// Whether the last failure was a refusal.
+    is_refused: bool,
+    /// Hints that proved empty, less those that proved right.
+    empty_hints: u8,
 }
 
 impl Rest {
     /// A page never visited.
     pub(crate) fn new(is_source: bool) -> Rest {
         Rest { level: if is_source { SOURCE_LEVEL } else { 0 }, ..Rest::default() }
+    }
+
+    /// The rest after a visit as things are; `None` before the first one.
+    pub(crate) fn length(&self, rule: &Revisit) -> Option<Span> {
+        self.is_fetched.then(|| rule.rest(self.level))
     }
 
     /// When the page may be fetched again.
@@ -94,10 +111,21 @@ impl Rest {
             if rule.attempts > 0 && self.failures >= rule.attempts {
                 return Time::NEVER;
             }
-            let retry = RETRY.times(1 << (self.failures - 1).min(32));
+            let doublings = self.failures - 1;
+            if self.is_refused {
+                let level = self.level.max(0).saturating_add_unsigned(doublings);
+                return self.last + rule.rest(level.min(MOST_LEVEL));
+            }
+            let retry = RETRY.times(1 << doublings.min(32));
             return self.last + retry.min(rule.rest(self.level));
         }
-        self.last + rule.rest(if self.is_hinted { -MOST_LEVEL } else { self.level })
+        let usual = rule.rest(self.level);
+        let rest = if self.is_hinted {
+            rule.rest(-MOST_LEVEL).times(1 << self.empty_hints).min(usual)
+        } else {
+            usual
+        };
+        self.last + rest
     }
 
     /// A visit ended at `at`; `news` says whether it saw a change or a new link, `None` if there was
@@ -110,13 +138,24 @@ impl Rest {
         };
         // A level beyond the last that counts would take as many visits to come back from.
         let level = if rule.rest(level) == rule.rest(self.level) { self.level } else { level };
-        *self = Rest { last: at, level, failures: 0, is_fetched: true, is_hinted: false };
+        let empty_hints = match news.filter(|_| self.is_hinted) {
+            None => self.empty_hints,
+            Some(true) => self.empty_hints.saturating_sub(1),
+            Some(false) => (self.empty_hints + 1).min(MOST_LEVEL.unsigned_abs()),
+        };
+        *self = Rest { last: at, level, is_fetched: true, empty_hints, ..Rest::default() };
     }
 
     /// A fetch failed at `at`.
     pub(crate) fn failed(&mut self, at: Time) {
-        (self.last, self.is_fetched) = (at, true);
+        (self.last, self.is_fetched, self.is_refused) = (at, true, false);
         self.failures = self.failures.saturating_add(1);
+    }
+
+    /// The page's owner refused a fetch at `at`.
+    pub(crate) fn refused(&mut self, at: Time) {
+        self.failed(at);
+        self.is_refused = true;
     }
 
     /// A hint says that the page has changed.
@@ -198,6 +237,25 @@ mod tests {
         assert_eq!(once.until(&Revisit::ONCE), Time::NEVER);
     }
 
+    /// A 403 is an answer, and the same one a minute later.
+    #[test]
+    fn a_refused_page_rests_as_after_a_visit() {
+        let (rule, mut rest) = (Revisit::default(), Rest::new(true));
+        let mut rests = Vec::new();
+        for _ in 0..200 {
+            rest.refused(Time::ZERO);
+            rests.push(rest.until(&rule).since(Time::ZERO));
+        }
+        assert_eq!(rests[..3], [4, 8, 16].map(|hours| Span::HOUR.times(hours)));
+        assert_eq!(rests[199], rule.most);
+        rest.refused(Time::ZERO);
+        assert_eq!(rest.until(&Revisit::ONCE), Time::NEVER);
+        let mut late = Rest::new(false);
+        late.refused(Time::ZERO);
+        late.failed(Time::ZERO);
+        assert_eq!(late.until(&rule), Time::ZERO + Span::MINUTE, "the server is in trouble now");
+    }
+
     #[test]
     fn a_hint_shortens_one_rest() {
         let (rule, mut rest) = (Revisit::default(), Rest::new(false));
@@ -206,6 +264,28 @@ mod tests {
         assert_eq!(rest.until(&rule), Time::ZERO + rule.least);
         rest.visited(&rule, Some(false), Time::ZERO);
         assert_eq!(rest.until(&rule), Time::ZERO + Span::HOUR.times(8));
+    }
+
+    /// A sender hints at a page after every visit.
+    #[test]
+    fn empty_hints_shorten_a_rest_less_and_less() {
+        let rule = Revisit::default();
+        let visits = |is_right: bool| {
+            let (mut rest, mut at, mut rests) = (Rest::new(false), Time::ZERO, Vec::new());
+            rest.visited(&rule, None, at);
+            while at < Time::ZERO + Span::WEEK {
+                rest.hinted();
+                let next = rest.until(&rule);
+                rests.push(next.since(at));
+                rest.visited(&rule, Some(is_right), next);
+                at = next;
+            }
+            rests
+        };
+        let empty = visits(false);
+        assert_eq!(empty[..4], [5, 10, 20, 40].map(|minutes| Span::MINUTE.times(minutes)));
+        assert!(empty.len() <= 13, "{} visits in a week: {empty:?}", empty.len());
+        assert!(visits(true).iter().all(|rest| *rest == rule.least));
     }
 
     #[test]

@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{
-    Asked, Content, Discovery, Event, FetchKind, HostId, Interest, LinkSeen, Observation, Outcome,
-    PageId, PageKey, Rate, Reason, Signal, Span, Time,
+    Asked, Content, Discovery, Doubted, Event, FetchKind, HostId, Interest, LinkSeen, Observation,
+    Outcome, PageId, PageKey, Rate, Reason, Signal, Span, Time,
 };
 
 use crate::{
@@ -155,6 +155,8 @@ pub enum Input {
         /// When.
         at: Time,
     },
+    /// The doubt about a page changed.
+    Doubted(Doubted),
 }
 
 /// A query from the search log, owned.
@@ -239,6 +241,7 @@ impl Input {
             | Input::PageReopened { at, .. }
             | Input::HostReopened { at, .. } => Some(at),
             Input::Fetched(ref fetched) => Some(fetched.at),
+            Input::Doubted(said) => Some(said.at),
             Input::FellBack { ref over, .. } => over.at(),
             Input::Host
             | Input::Log(_)
@@ -300,6 +303,7 @@ impl Frontier<'_> {
             Input::SlowLane(lane) => self.set_slow_lane(lane),
             Input::PageReopened { page, at } => self.reopen_page(page, at),
             Input::HostReopened { host, at } => self.reopen_host(host, at),
+            Input::Doubted(said) => self.learn(&Event::Doubted(said)),
             Input::FellBack { ref over, .. } => {
                 self.silence();
                 if !matches!(**over, Input::Asked { .. }) {

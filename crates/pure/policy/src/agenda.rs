@@ -57,7 +57,7 @@ pub struct Agenda<K> {
     resting: BinaryHeap<Reverse<(Time, K, HostId, PageId)>>,
     /// Entries in all of them.
     len: usize,
-    /// Whether it was saved, perhaps under other rules, and no gate was asked since.
+    /// Whether no gate was asked since it was loaded; their rules may have changed meanwhile.
     #[serde(skip, default = "yes")]
     is_loaded: bool,
 }

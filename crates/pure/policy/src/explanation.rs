@@ -4,7 +4,8 @@
 //! Every policy fills the same [`Explanation`], as far as it knows: a price says what a fetch is worth
 //! and what it must be worth, a ranking says the score, a refresher the interval.
 
-use tidewatch_core::{FetchKind, PageId, Span, Time};
+use serde::{Deserialize, Serialize};
+use tidewatch_core::{FetchKind, HostId, PageId, Span, Time};
 
 /// What decides about one page.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,9 @@ pub struct Explanation {
     pub early: Early,
     /// Whether the policy plans anew before its next choice, so that this is the plan of before.
     pub is_outdated: bool,
+    /// Chance that a fetch brings nothing of its own, by which the merit is lowered already; 0 for
+    /// policies that do not weigh doubts.
+    pub doubt: f64,
     /// What is in the way now. The frontier fills it in.
     pub obstacle: Option<Obstacle>,
     /// What would bring that forward.
@@ -54,6 +58,7 @@ impl Explanation {
             due,
             early: Early::No,
             is_outdated: false,
+            doubt: 0.0,
             obstacle: None,
             sooner: &[],
             belief: Belief::Unstated,
@@ -95,10 +100,11 @@ impl Explanation {
 /// What a policy's rule says of a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Merit {
-    /// A fetch now brings `worth` clicks and is made once that is `host_price`.
+    /// A fetch now brings `worth` clicks and is made once that is `host_price`; a page of which nothing is
+    /// known is fetched whatever it is worth.
     Clicks {
-        /// Clicks that a fetch would bring now.
-        worth: f64,
+        /// Clicks that a fetch would bring now; `None` if nothing is known of the page.
+        worth: Option<f64>,
         /// Clicks that the marginal fetch of the whole crawl brings.
         price: f64,
         /// The price on the page's host: above `price` if the host's crawl delay, not the budget, is
@@ -250,6 +256,21 @@ pub struct History {
     pub visits: u64,
 }
 
+/// Precision and recall of the hints of one kind about one host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HintRecord {
+    /// The host.
+    pub host: HostId,
+    /// The kind: a list that gives dates, or a sender.
+    pub kind: String,
+    /// Hints that a visit has put to the test.
+    pub hints: f64,
+    /// Share of the hints behind which there was a change, as believed.
+    pub precision: f64,
+    /// Share of the changes that were hinted at, as believed.
+    pub recall: f64,
+}
+
 /// The state of a crawl in two figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
@@ -262,7 +283,7 @@ pub struct Standing {
 
 /// What another budget would bring in the coming week, for the same beliefs. It knows the frontier
 /// pages that wait today, not those that will be found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WhatIf {
     /// Fetches per second.
     pub budget: f64,
@@ -280,25 +301,54 @@ pub struct WhatIf {
 }
 
 impl WhatIf {
-    /// The sum over the shards of a crawl, each with its share of the budget. The price is a mean,
-    /// weighted by budget. `None` without a shard.
+    /// Fetches per second of all kinds. Less than the budget if nothing more is worth a fetch, or may be
+    /// fetched.
+    pub fn spent(&self) -> f64 {
+        self.fetches.iter().sum()
+    }
+
+    /// The sum over the shards of a crawl, each with its share of the budget. The price is the mean of
+    /// the prices of all fetches: a shard that fetches nothing has no say in it. `None` without a shard.
     pub fn sum(shards: &[WhatIf]) -> Option<WhatIf> {
         let of = |value: fn(&WhatIf) -> f64| shards.iter().map(value).sum::<f64>();
-        let mean = |value: fn(&WhatIf) -> f64, sum: f64, first: f64| {
-            if sum > 0.0 { of(value) / sum } else { first }
-        };
-        let (first, budget) = (shards.first()?, of(|shard| shard.budget));
+        let (first, spent) = (shards.first()?, of(WhatIf::spent));
+        let paid = of(|shard| shard.price * shard.spent());
         let known = shards.iter().filter_map(|shard| Some((shard.freshness?, shard.weight)));
         let (fresh, weight) = known.fold((0.0, 0.0), |(fresh, all), (share, weight)| {
             (fresh + share * weight, all + weight)
         });
         Some(WhatIf {
-            budget,
-            price: mean(|shard| shard.price * shard.budget, budget, first.price),
+            budget: of(|shard| shard.budget),
+            price: if spent > 0.0 { paid / spent } else { first.price },
             fetches: std::array::from_fn(|kind| shards.iter().map(|s| s.fetches[kind]).sum()),
             freshness: (weight > 0.0).then(|| fresh / weight),
             profit: of(|shard| shard.profit),
             weight: of(|shard| shard.weight),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shard whose budget finds nothing to buy predicts the highest price of all.
+    #[test]
+    fn a_shard_that_fetches_nothing_does_not_move_the_price() {
+        let shard = |budget, price, fetches| WhatIf {
+            budget,
+            price,
+            fetches: [fetches, 0.0, 0.0, 0.0],
+            freshness: None,
+            profit: 0.0,
+            weight: 0.0,
+        };
+        let sum =
+            WhatIf::sum(&[shard(1.0, 1e15, 0.0), shard(4.0, 0.5, 3.0), shard(9.0, 0.25, 1.0)]);
+        let sum = sum.unwrap();
+        assert_eq!((sum.budget, sum.price, sum.spent()), (14.0, 0.4375, 4.0));
+        let idle = WhatIf::sum(&[shard(1.0, 2.0, 0.0)]).unwrap();
+        assert_eq!((idle.price, idle.spent()), (2.0, 0.0));
+        assert!(WhatIf::sum(&[]).is_none());
     }
 }

@@ -29,7 +29,7 @@ use std::io;
 use tidewatch_core::{Event, HostId, PageId, Time};
 
 pub use agenda::{Agenda, Highest};
-pub use explanation::{Explanation, Standing, WhatIf};
+pub use explanation::{Explanation, HintRecord, Standing, WhatIf};
 pub use price::demand::DemandCurve;
 pub use registry::Setup;
 
@@ -74,6 +74,24 @@ pub trait Policy: Send {
         None
     }
 
+    /// What was said last against a page: the chance that a fetch brings nothing of its own. `None` for
+    /// policies that do not weigh it, and unknown pages.
+    fn doubt(&self, _page: PageId) -> Option<f64> {
+        None
+    }
+
+    /// What pages brought that were fetched a while ago, since the last call. It is meant for whoever judges
+    /// pages: a call changes no choice. Of a long list that nobody takes the rest is dropped.
+    fn take_returns(&mut self) -> Vec<Return> {
+        Vec::new()
+    }
+
+    /// How hints have proved themselves, by host and kind: those tested most, at most `most`. Empty for
+    /// policies that do not read them.
+    fn hint_records(&self, _most: usize) -> Vec<HintRecord> {
+        Vec::new()
+    }
+
     /// Price and freshness; `None` without a price.
     fn standing(&self) -> Option<Standing> {
         None
@@ -86,6 +104,20 @@ pub trait Policy: Send {
     fn demand(&self) -> Option<DemandCurve> {
         None
     }
+}
+
+/// What a page brought after its first fetch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Return {
+    /// The page.
+    pub page: PageId,
+    /// Clicks that were expected of it in the time that the log covers, had nothing spoken against it.
+    pub expected: f64,
+    /// Clicks that came.
+    pub clicks: f64,
+    /// What the page tells of others like it, from 0 to 1: clicks on pages of equal expectation m have the
+    /// variance m(1 + m/a), not m, so that each page counts for 1/(1 + m/a).
+    pub weight: f64,
 }
 
 /// An answer to "what next?".

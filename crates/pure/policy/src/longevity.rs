@@ -1,8 +1,8 @@
 //! `curve-fit` and `bound-based`: refresh a page when its expected divergence × time reaches a threshold.
 //!
 //! The life of a page here: fetched as soon as it is known; then due its *period* φ after every
-//! fetch, with φ computed from the profiles each time. Two limits guard against ignorance: while a page is being learned φ ≤ l·n after n fetches, and the worst that a wait can cost is
-//! held to ρ·T, φ ≤ ρT/w (divergence is at most 1).
+//! fetch, with φ computed from the profiles each time. Two limits guard against ignorance: after n
+//! fetches φ ≤ l·n, and the worst that a wait can cost is ρ·T, so that φ ≤ ρT/w (divergence is at most 1).
 //!
 //! The threshold T is either given, as in the paper, and then pages are fetched when due and not
 //! before; or it follows the budget: at the start of every round (as many fetches as pages) it is the
@@ -10,11 +10,12 @@
 //! come or not. Before anything is known all periods are the same, so the first round is uniform.
 
 use tidewatch_core::sketch::SKETCH_LEN;
-use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
+use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Reason, Span, Time};
 
+use crate::due::DueQueue;
 use crate::explanation::{Due, Early, Explanation, Lever, Merit};
 use crate::rounds::Rounds;
-use crate::{Agenda, Choice, Gate, Policy};
+use crate::{Choice, Gate, Policy};
 use tidewatch_science::divergence::{ExpectedWorth, Profiles, expected_worth, utility_bounds};
 
 /// How a page's period is found.
@@ -78,7 +79,7 @@ pub struct Longevity {
     threshold: f64,
     budget: f64,
     pages: Vec<Known>,
-    due: Agenda<(Time, u32)>,
+    due: DueQueue,
     rounds: Rounds,
 }
 
@@ -101,7 +102,7 @@ impl Longevity {
             Threshold::Fixed(threshold) => threshold.max(0.0),
             Threshold::Budget => FIRST_GUESS,
         };
-        let (pages, due, rounds) = (Vec::new(), Agenda::default(), Rounds::default());
+        let (pages, due, rounds) = (Vec::new(), DueQueue::default(), Rounds::default());
         Longevity { settings, threshold, budget: 0.0, pages, due, rounds }
     }
 
@@ -135,7 +136,7 @@ impl Longevity {
     fn enqueue(&mut self, page: PageId) {
         let known = &self.pages[page.index()];
         if let Some(due) = self.due(known) {
-            self.due.push((due, page.0), known.host, page);
+            self.due.push(due, known.host, page);
         }
     }
 
@@ -144,10 +145,12 @@ impl Longevity {
         let known = &mut self.pages[seen.page.index()];
         match seen.outcome {
             Outcome::Gone => known.is_gone = true,
+            // An interruption of ours is no visit.
+            Outcome::Failed(Reason::OwnStop) => known.is_gone = false,
             // Tried, but nothing learned: due again after its period.
             Outcome::Failed(_) => known.last = Some(seen.at),
             Outcome::Fetched(content) => {
-                known.last = Some(seen.at);
+                (known.last, known.is_gone) = (Some(seen.at), false);
                 known.visits = known.visits.saturating_add(1);
                 let at = seen.at.seconds();
                 if settings.method == PeriodMethod::CurveFit {
@@ -173,7 +176,7 @@ impl Longevity {
             }
             self.threshold *= ratio.clamp(1.0 / MOST_MOVE, MOST_MOVE);
         }
-        self.due = Agenda::default();
+        self.due = DueQueue::default();
         (0..self.pages.len() as u32).for_each(|page| self.enqueue(PageId(page)));
     }
 
@@ -247,7 +250,7 @@ impl Policy for Longevity {
             self.start_round();
         }
         let waits = self.settings.threshold != Threshold::Budget;
-        let due = self.due.pop_if(now, gate, |(due, _)| !waits || due <= now);
+        let due = self.due.take_if(now, gate, |(due, _)| !waits || due <= now);
         due.map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
     }
 

@@ -169,7 +169,7 @@ impl Policy for Refresher {
             }
             Event::Log(rows) => self.pages.log(rows),
             Event::Budget(rate) => self.budget = rate.as_per_second(),
-            Event::Asked(_) | Event::Hinted(_) => {}
+            Event::Asked(_) | Event::Hinted(_) | Event::Doubted(_) => {}
         }
     }
 

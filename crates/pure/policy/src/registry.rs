@@ -109,7 +109,7 @@ pub const POLICIES: &[Entry] = &[
         |setup| Box::new(Marginalia::new(setup.seed)),
     ),
     entry("tiers", "price monitors: hourly, six-hourly or daily by the last change", |_| {
-        Box::new(Tiers::default())
+        Box::new(Adaptive::new(Tiers))
     }),
     entry("cgm", "best expected freshness for the change rates estimated so far", |_| {
         refresher(Objective::Freshness, Weighing::Given)

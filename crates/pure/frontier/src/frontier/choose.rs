@@ -52,7 +52,8 @@ impl Frontier<'_> {
     /// What keeps a page from being fetched at `now`, whatever the policy wants: the obstacle that
     /// lasts longest.
     pub(super) fn obstacle(&self, page: PageId, now: Time) -> Option<Obstacle> {
-        let gates = gates!(self, &[], now);
+        let slots = self.slots.aged(now);
+        let gates = Gates { slots: &slots, ..gates!(self, &[], now) };
         let host = self.pages.host(page)?;
         let (rests, opens) = (gates.page_opens_at(page), gates.opens_at(host));
         let state = &self.hosts[host.index()];

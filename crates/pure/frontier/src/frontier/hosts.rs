@@ -25,6 +25,13 @@ pub(super) struct Host {
     pub(super) speed: Speed,
 }
 
+impl Host {
+    /// Whether the host has a job, or may not be asked yet.
+    pub(super) fn is_closed(&self, now: Time) -> bool {
+        self.job.is_some() || self.memo.opens > now
+    }
+}
+
 /// A page to be fetched, with the look-up and robots.txt that come before it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Job {

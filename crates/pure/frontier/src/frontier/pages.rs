@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{
-    Discovery, Event, FetchKind, HostId, Observation, Outcome, PageId, PageKey, Reason, Time,
+    Discovery, Event, FetchKind, HostId, Observation, Outcome, PageId, PageKey, Reason, Span, Time,
 };
 
 use crate::revisit::{Rest, Revisit};
@@ -73,6 +73,11 @@ impl Pages {
         self.rests.get(page.index()).map_or(Time::ZERO, |rest| rest.until(rule))
     }
 
+    /// How long a page rests between two visits as things are; `None` if it was never visited.
+    pub(super) fn rest(&self, page: PageId, rule: &Revisit) -> Option<Span> {
+        self.rests[page.index()].length(rule)
+    }
+
     /// Forgets how the last fetch of a page ended.
     pub(super) fn reopen(&mut self, page: PageId) {
         let is_source = self.marks[page.index()] & SOURCE != 0;
@@ -128,6 +133,7 @@ impl Pages {
                 | Reason::TooManyRedirects,
             ) => rest.visited(rule, Some(false), seen.at),
             Outcome::Failed(Reason::OwnStop) => {}
+            Outcome::Failed(Reason::Forbidden | Reason::ClientError) => rest.refused(seen.at),
             Outcome::Failed(_) => rest.failed(seen.at),
         }
     }

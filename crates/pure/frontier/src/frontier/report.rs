@@ -88,6 +88,9 @@ impl Frontier<'_> {
     /// Ends a request: host and address are closed for their gaps.
     fn leave(&mut self, host: HostId, answer: Answer, took: Span, now: Time) {
         self.end_request(host, now);
+        if answer != Answer::Nothing {
+            self.slots.answered(took);
+        }
         let is_slow = answer == Answer::Nothing || took >= self.slots.lane().after;
         self.hosts[host.index()].speed = if is_slow { Speed::Slow } else { Speed::Quick };
         self.hosts[host.index()].memo.answered(&self.rules, answer, took, now);

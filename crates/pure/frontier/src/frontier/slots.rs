@@ -1,8 +1,9 @@
 //! Which requests may begin, so that slow hosts never hold all the slots.
 //!
-//! A request is *young* at first and counts against [`Limits::requests`](super::Limits). After
-//! [`SlowLane::after`] it is *slow* and counts against [`SlowLane::requests`] instead, so its slot
-//! is free for another. A host is [`Speed::Quick`] or [`Speed::Slow`] by its last answer:
+//! A request is *young* at first and counts against [`Limits::requests`](super::Limits). When it takes
+//! longer than requests usually do, and at the latest after [`SlowLane::after`], it is *slow* and counts
+//! against [`SlowLane::requests`] instead, so its slot is free for another. A host is [`Speed::Quick`] or
+//! [`Speed::Slow`] by its last answer:
 //!
 //! | host | may have |
 //! |---|---|
@@ -18,10 +19,13 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
 
+/// The least time after which a request is slow, as a part of [`SlowLane::after`].
+const SOONEST: u64 = 10;
+
 /// Room for requests that take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowLane {
-    /// A request is slow after this time.
+    /// A request is slow after this time, or sooner where requests usually take less.
     pub after: Span,
     /// Most slow requests under way.
     pub requests: usize,
@@ -62,6 +66,31 @@ struct Young {
     is_over: bool,
 }
 
+/// How long a request usually takes, estimated as TCP does for its retransmission timer
+/// [RFC 6298 §2], in microseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Usual {
+    mean: u64,
+    deviation: u64,
+}
+
+impl Usual {
+    /// Counts a request that ended after `took`.
+    const fn see(&mut self, took: u64) {
+        if self.mean == 0 && self.deviation == 0 {
+            (self.mean, self.deviation) = (took, took / 2);
+        } else {
+            self.deviation = (3 * self.deviation + self.mean.abs_diff(took)) / 4;
+            self.mean = (7 * self.mean + took) / 8;
+        }
+    }
+
+    /// Few requests take longer than this.
+    const fn most(self) -> u64 {
+        self.mean + 4 * self.deviation
+    }
+}
+
 /// The requests under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Slots {
@@ -72,11 +101,13 @@ pub(super) struct Slots {
     /// How many of them are not over, by speed.
     counts: [usize; 3],
     slow: usize,
+    usual: Usual,
 }
 
 impl Slots {
     pub(super) const fn new(lane: SlowLane) -> Slots {
-        Slots { lane, young: VecDeque::new(), first: 0, counts: [0; 3], slow: 0 }
+        let usual = Usual { mean: 0, deviation: 0 };
+        Slots { lane, young: VecDeque::new(), first: 0, counts: [0; 3], slow: 0, usual }
     }
 
     pub(super) const fn lane(&self) -> SlowLane {
@@ -95,6 +126,19 @@ impl Slots {
 
     fn young(&self) -> usize {
         self.counts.iter().sum()
+    }
+
+    /// When a young request becomes slow. At the earliest after [`SOONEST`] of the lane's time: below
+    /// that, a busy machine of ours would make good hosts look slow.
+    fn after(&self) -> Span {
+        match self.usual.most() {
+            0 => self.lane.after,
+            _ if self.lane.requests == 0 => self.lane.after,
+            usual => {
+                let most = self.lane.after.as_micros();
+                Span::from_micros(usual.clamp(most / SOONEST, most))
+            }
+        }
     }
 
     /// Begins a request to a host of that speed.
@@ -117,11 +161,18 @@ impl Slots {
         }
     }
 
+    /// Counts a request that was answered after `took`. A slow one counts as just slow, so that few of
+    /// them do not make up for many quick ones.
+    pub(super) fn answered(&mut self, took: Span) {
+        self.usual.see(took.min(self.lane.after).as_micros());
+    }
+
     /// Moves requests that have become slow to their lane.
     pub(super) fn age(&mut self, now: Time) {
+        let after = self.after();
         while let Some(young) = self.young.front() {
             if !young.is_over {
-                if young.began + self.lane.after > now {
+                if young.began + after > now {
                     return;
                 }
                 self.counts[young.speed as usize] -= 1;
@@ -132,9 +183,23 @@ impl Slots {
         }
     }
 
+    /// What [`Slots::has_room`] needs to know of the slots as they will be at `now`, without a copy of all
+    /// requests.
+    pub(super) fn aged(&self, now: Time) -> Slots {
+        let (mut aged, after) =
+            (Slots { usual: self.usual, ..Slots::new(self.lane) }, self.after());
+        (aged.counts, aged.slow) = (self.counts, self.slow);
+        let is_past = |young: &&Young| young.is_over || young.began + after <= now;
+        for young in self.young.iter().take_while(is_past).filter(|young| !young.is_over) {
+            aged.counts[young.speed as usize] -= 1;
+            aged.slow += 1;
+        }
+        aged
+    }
+
     /// The next time at which a young slot becomes free without a report.
     pub(super) fn frees_at(&self) -> Time {
-        self.young.front().map_or(Time::NEVER, |young| young.began + self.lane.after)
+        self.young.front().map_or(Time::NEVER, |young| young.began + self.after())
     }
 
     /// Whether a request to a host of that speed may begin. Call [`Slots::age`] first.
@@ -190,6 +255,7 @@ mod tests {
     fn a_slow_request_frees_its_slot_until_the_lane_is_full() {
         let mut slots = slots(3);
         let held: Vec<Slot> = (0..4).map(|_| slots.begin(Speed::Unknown, at(0))).collect();
+        assert_eq!((slots.aged(at(499)).young(), slots.aged(at(500)).slow), (4, 4));
         slots.age(at(500));
         assert_eq!((slots.young(), slots.slow), (0, 4));
         assert!(
@@ -207,10 +273,32 @@ mod tests {
         let mut slots = slots(3);
         let (first, second) = (slots.begin(Speed::Quick, at(0)), slots.begin(Speed::Quick, at(1)));
         slots.end(second, at(2));
+        let aged = slots.aged(at(600));
+        assert_eq!((aged.under_way(), aged.slow), (1, 1));
         slots.age(at(600));
         assert_eq!((slots.under_way(), slots.slow), (1, 1));
         slots.end(first, at(700));
         assert_eq!((slots.under_way(), slots.young.len()), (0, 0));
+    }
+
+    /// Where hosts answer at once, one that does not gives its slot back soon.
+    #[test]
+    fn what_is_slow_depends_on_what_is_usual() {
+        let mut slots = slots(16);
+        let patience = |slots: &mut Slots, took: u64| {
+            (0..100).for_each(|_| slots.answered(Span::from_micros(took)));
+            let slot = slots.begin(Speed::Unknown, at(0));
+            let patience = slots.frees_at().since(at(0));
+            slots.end(slot, at(1));
+            slots.age(at(2));
+            patience.as_micros()
+        };
+        // A steady answer leaves no doubt; the bounds are a tenth of half a second and half a second.
+        assert_eq!(patience(&mut slots, 1_000), 50_000);
+        let steady = patience(&mut slots, 200_000);
+        assert!((200_000..210_000).contains(&steady), "{steady}");
+        assert_eq!(patience(&mut slots, 499_999), 500_000);
+        assert_eq!(patience(&mut slots, u64::MAX), 500_000);
     }
 
     #[test]

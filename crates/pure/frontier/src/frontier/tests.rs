@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tidewatch_core::{Content, Discovery, FetchKind, Observation, Outcome, PageKey};
+use tidewatch_core::{Content, Discovery, Doubted, FetchKind, Observation, Outcome, PageKey};
 use tidewatch_policy::{Setup, registry};
 
 use super::*;
@@ -231,6 +231,9 @@ impl World<'_> {
                 let (kind, outcome) = (self.frontier.frontier.fetch_kind(page), came(answer));
                 let fetched = Fetched { page, at, kind, previous: None, outcome };
                 self.frontier.tell(Input::Fetched(fetched));
+                // Every page but those whose number can be divided by four.
+                let doubt = f64::from(page.0 % 4) / 4.0;
+                self.frontier.tell(Input::Doubted(Doubted { page, at, doubt }));
                 self.pages += 1;
             }
         }

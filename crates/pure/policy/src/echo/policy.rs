@@ -347,7 +347,7 @@ impl Policy for Echo {
                 self.budget = rate.as_per_second();
                 self.next_solve = None;
             }
-            Event::Asked(_) | Event::Hinted(_) => {}
+            Event::Asked(_) | Event::Hinted(_) | Event::Doubted(_) => {}
         }
     }
 

@@ -427,8 +427,8 @@ mod tests {
         assert_eq!(unseen, Assumed::PESSIMISTIC.curve);
     }
 
-    /// Where one page in sixteen is clicked, half of all tens of pages have none that is, (15/16)¹⁰: they
-    /// say too little for sources to be given up, which would then never be seen to be worth a visit.
+    /// Of ten pages clicked with probability 1/16, none is clicked half of the time, (15/16)¹⁰. That must
+    /// not be enough to give a source up: it would never be visited again.
     #[test]
     fn a_few_pages_without_clicks_refute_nothing() {
         let (mut ledger, mut profits) =

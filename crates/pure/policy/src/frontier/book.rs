@@ -93,7 +93,7 @@ impl Book {
             }
             Event::Held(seen) | Event::Fetched(seen) => self.settle(seen),
             Event::Log(rows) => rows.iter().for_each(|row| self.count(row)),
-            Event::Asked(_) | Event::Hinted(_) | Event::Budget(_) => {}
+            Event::Asked(_) | Event::Hinted(_) | Event::Budget(_) | Event::Doubted(_) => {}
         }
     }
 

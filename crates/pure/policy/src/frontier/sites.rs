@@ -6,6 +6,7 @@ use tidewatch_core::{Event, HostId, Outcome, PageId, Span, Time};
 
 use super::book::{Book, Standing};
 use super::ranked::{REVISITS, Turns};
+use crate::due::DueQueue;
 use crate::explanation::{Due, Early, Explanation, Lever, Merit};
 use crate::{Agenda, Choice, Gate, Highest, Policy};
 
@@ -134,8 +135,8 @@ const USUAL_SPAWN: Span = Span::from_micros(10 * Span::DAY.as_micros());
 /// one; the page due first is watched first.
 pub struct SpawningRate {
     book: Book,
-    new: Agenda<u32>,
-    watched: Agenda<(Time, u32)>,
+    new: DueQueue<u32>,
+    watched: DueQueue,
     /// Pages revealed by visits after the first, and the last visit.
     spawned: Vec<(u32, Option<Time>)>,
     turns: Turns,
@@ -146,8 +147,8 @@ impl Default for SpawningRate {
     fn default() -> Self {
         SpawningRate {
             book: Book::default(),
-            new: Agenda::default(),
-            watched: Agenda::default(),
+            new: DueQueue::default(),
+            watched: DueQueue::default(),
             spawned: Vec::new(),
             turns: Turns::new(WATCHING),
         }
@@ -165,7 +166,7 @@ impl SpawningRate {
 
     fn watch(&mut self, page: PageId, at: Time) {
         let due = at + self.wait(page, at);
-        self.watched.push((due, page.0), self.book[page].host, page);
+        self.watched.push(due, self.book[page].host, page);
     }
 }
 
@@ -180,13 +181,13 @@ impl Policy for SpawningRate {
                     *spawned += u32::from(seen.is_some());
                 }
                 if !found.is_held {
-                    self.new.push(found.page.0, found.host, found.page);
+                    self.new.put(found.page.0, found.host, found.page);
                 }
             }
             Event::Held(seen) | Event::Fetched(seen) => {
                 let page = self.book[seen.page];
                 if page.standing == Standing::Waiting {
-                    self.new.push(seen.page.0, page.host, seen.page);
+                    self.new.put(seen.page.0, page.host, seen.page);
                 } else if seen.outcome != Outcome::Gone {
                     self.spawned[seen.page.index()].1 = Some(seen.at);
                     self.watch(seen.page, seen.at);
@@ -197,8 +198,8 @@ impl Policy for SpawningRate {
     }
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        let watched = || Some(self.watched.pop(now, gate)?.1);
-        let page = self.turns.take(watched, || Some(self.new.pop(now, gate)?.1));
+        let watched = || self.watched.pop(now, gate);
+        let page = self.turns.take(watched, || Some(self.new.take_if(now, gate, |_| true)?.1));
         let Some(page) = page else { return Choice::Idle };
         self.book.choose(page);
         Choice::Fetch(page)

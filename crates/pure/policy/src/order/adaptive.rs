@@ -5,10 +5,28 @@
 //! what is due; when more is due than the budget allows, the longest overdue comes
 //! first.
 
-use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
+use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Reason, Span, Time};
 
+use crate::due::DueQueue;
 use crate::explanation::{Due, Explanation, Lever, Merit};
-use crate::{Agenda, Choice, Gate, Policy};
+use crate::{Choice, Gate, Policy};
+
+/// How long a page waits for its next visit, by what visits saw.
+pub trait IntervalRule: Send {
+    /// What is kept of a page.
+    type Past: Copy + Send;
+    /// The rule in a sentence.
+    const RULE: &'static str;
+
+    /// The past of a page that becomes known.
+    fn found(&self, at: Time) -> Self::Past;
+
+    /// The past after a visit that saw a change or not.
+    fn visited(&self, past: Self::Past, at: Time, changed: bool) -> Self::Past;
+
+    /// The interval of a page with this past.
+    fn interval(&self, past: Self::Past, now: Time) -> Span;
+}
 
 /// How an interval follows from the last one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,24 +79,43 @@ impl AdaptiveRule {
     }
 }
 
-/// A policy that keeps one interval a page and adapts it by an [`AdaptiveRule`].
-pub struct Adaptive {
-    rule: AdaptiveRule,
-    pages: Vec<Known>,
-    agenda: Agenda<Time>,
+impl IntervalRule for AdaptiveRule {
+    type Past = Span;
+    const RULE: &'static str =
+        "its interval shrinks when a visit sees a change and grows otherwise";
+
+    fn found(&self, _: Time) -> Span {
+        self.start
+    }
+
+    fn visited(&self, interval: Span, _: Time, changed: bool) -> Span {
+        self.next(interval, changed)
+    }
+
+    fn interval(&self, interval: Span, _: Time) -> Span {
+        interval
+    }
 }
 
-struct Known {
+/// A policy that visits every page at intervals by an [`IntervalRule`]. What was due first comes first;
+/// without a due page it is idle.
+pub struct Adaptive<R: IntervalRule> {
+    rule: R,
+    pages: Vec<Known<R::Past>>,
+    agenda: DueQueue<Time>,
+}
+
+struct Known<P> {
     host: HostId,
-    interval: Span,
+    past: P,
     /// When it is fetched next; `None` once it is gone.
     due: Option<Time>,
 }
 
-impl Adaptive {
+impl<R: IntervalRule> Adaptive<R> {
     /// A policy that follows `rule`.
-    pub fn new(rule: AdaptiveRule) -> Self {
-        Adaptive { rule, pages: Vec::new(), agenda: Agenda::default() }
+    pub fn new(rule: R) -> Self {
+        Adaptive { rule, pages: Vec::new(), agenda: DueQueue::default() }
     }
 
     fn settle(&mut self, seen: &Observation<'_>) {
@@ -88,44 +125,52 @@ impl Adaptive {
                 return;
             }
             Outcome::Fetched(content) => content.changed,
-            // Both peers retry a failed page after its interval.
+            // The peers retry a failed page after its interval.
             Outcome::Failed(_) => None,
         };
         let known = &mut self.pages[seen.page.index()];
         if let Some(changed) = changed {
-            known.interval = self.rule.next(known.interval, changed);
+            known.past = self.rule.visited(known.past, seen.at, changed);
         }
-        known.due = Some(seen.at + known.interval);
-        self.agenda.push(seen.at + known.interval, known.host, seen.page);
+        // An interruption of ours is no visit.
+        let is_tried = seen.outcome != Outcome::Failed(Reason::OwnStop);
+        let rest = if is_tried { self.rule.interval(known.past, seen.at) } else { Span::ZERO };
+        let due = seen.at + rest;
+        known.due = Some(due);
+        self.agenda.put(due, known.host, seen.page);
     }
 }
 
-impl Policy for Adaptive {
+impl<R: IntervalRule> Policy for Adaptive<R> {
     fn learn(&mut self, event: &Event<'_>) {
         match event {
             Event::Discovered(found) => {
                 debug_assert_eq!(found.page.index(), self.pages.len());
-                let due = Some(found.at);
-                self.pages.push(Known { host: found.host, interval: self.rule.start, due });
+                let (past, due) = (self.rule.found(found.at), Some(found.at));
+                self.pages.push(Known { host: found.host, past, due });
                 if !found.is_held {
-                    self.agenda.push(found.at, found.host, found.page);
+                    self.agenda.put(found.at, found.host, found.page);
                 }
             }
             Event::Held(seen) | Event::Fetched(seen) => self.settle(seen),
-            Event::Log(_) | Event::Asked(_) | Event::Hinted(_) | Event::Budget(_) => {}
+            Event::Log(_)
+            | Event::Asked(_)
+            | Event::Hinted(_)
+            | Event::Budget(_)
+            | Event::Doubted(_) => {}
         }
     }
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        let due = self.agenda.pop_if(now, gate, |due| due <= now);
+        let due = self.agenda.take_if(now, gate, |due| due <= now);
         due.map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
     }
 
-    fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
-        const RULE: &str = "its interval shrinks when a visit sees a change and grows otherwise";
+    fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
         let known = self.pages.get(page.index())?;
         let due = known.due.map_or(Due::Never, Due::At);
-        let explanation = Explanation::new(page, RULE, Merit::Every(known.interval), due);
+        let merit = Merit::Every(self.rule.interval(known.past, now));
+        let explanation = Explanation::new(page, R::RULE, merit, due);
         let is_gone = known.due.is_none();
         Some(Explanation { is_gone, sooner: &[Lever::Changes], ..explanation })
     }

@@ -1,11 +1,12 @@
 //! Breadth first: every source in a fixed random order, each followed by all
 //! the new pages it revealed `[LOSS13, §5.2]`.
 
-use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Time};
+use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Reason, Time};
 use tidewatch_math::rng::Draws;
 
+use crate::due::DueQueue;
 use crate::explanation::{Due, Explanation, Merit};
-use crate::{Agenda, Choice, Gate, Policy};
+use crate::{Choice, Gate, Policy};
 
 /// The breadth-first baseline.
 ///
@@ -16,20 +17,30 @@ use crate::{Agenda, Choice, Gate, Policy};
 pub struct BreadthFirst {
     seed: u64,
     pages: Vec<Known>,
-    new: Agenda<u64>,
-    sources: Agenda<(u64, u64)>,
-    others: Agenda<(u64, u64)>,
+    new: DueQueue<u64>,
+    sources: DueQueue<(u64, u64)>,
+    others: DueQueue<(u64, u64)>,
     turn: u64,
 }
 
 struct Known {
     host: HostId,
     is_source: bool,
-    /// Whether it was fetched, and whether it is gone.
-    is_fetched: bool,
-    is_gone: bool,
+    state: State,
     /// Place in the fixed random order.
     place: u64,
+}
+
+/// How far a page has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Never fetched.
+    New,
+    /// Fetched, but no copy came.
+    Tried,
+    /// There is a copy.
+    Held,
+    Gone,
 }
 
 impl BreadthFirst {
@@ -38,9 +49,9 @@ impl BreadthFirst {
         BreadthFirst {
             seed,
             pages: Vec::new(),
-            new: Agenda::default(),
-            sources: Agenda::default(),
-            others: Agenda::default(),
+            new: DueQueue::default(),
+            sources: DueQueue::default(),
+            others: DueQueue::default(),
             turn: 0,
         }
     }
@@ -49,14 +60,22 @@ impl BreadthFirst {
     fn enqueue(&mut self, page: PageId, round: u64) {
         let known = &self.pages[page.index()];
         let ring = if known.is_source { &mut self.sources } else { &mut self.others };
-        ring.push((round, known.place), known.host, page);
+        ring.put((round, known.place), known.host, page);
     }
 
     fn settle(&mut self, seen: &Observation<'_>, round: u64) {
-        let known = &mut self.pages[seen.page.index()];
-        (known.is_fetched, known.is_gone) = (true, seen.outcome == Outcome::Gone);
-        if seen.outcome != Outcome::Gone {
-            self.enqueue(seen.page, round);
+        let (page, known) = (seen.page, &mut self.pages[seen.page.index()]);
+        known.state = match (seen.outcome, known.state) {
+            (Outcome::Gone, _) => State::Gone,
+            (Outcome::Fetched(_), _) | (Outcome::Failed(_), State::Held) => State::Held,
+            // As if it had just been found.
+            (Outcome::Failed(Reason::OwnStop), _) => State::New,
+            (Outcome::Failed(_), _) => State::Tried,
+        };
+        match known.state {
+            State::New => self.new.put(u64::from(page.0), known.host, page),
+            State::Tried | State::Held => self.enqueue(page, round),
+            State::Gone => {}
         }
     }
 }
@@ -68,10 +87,10 @@ impl Policy for BreadthFirst {
                 debug_assert_eq!(found.page.index(), self.pages.len());
                 let place = Draws::of(self.seed, "bfs.place", found.key.0).word();
                 let (host, is_source) = (found.host, found.is_source);
-                let (is_fetched, is_gone) = (found.is_held, false);
-                self.pages.push(Known { host, is_source, is_fetched, is_gone, place });
+                let state = if found.is_held { State::Held } else { State::New };
+                self.pages.push(Known { host, is_source, state, place });
                 if !found.is_held {
-                    self.new.push(u64::from(found.page.0), host, found.page);
+                    self.new.put(u64::from(found.page.0), host, found.page);
                 }
             }
             Event::Held(seen) => self.settle(seen, 0),
@@ -79,16 +98,24 @@ impl Policy for BreadthFirst {
                 self.turn += 1;
                 self.settle(seen, self.turn);
             }
-            Event::Log(_) | Event::Asked(_) | Event::Hinted(_) | Event::Budget(_) => {}
+            Event::Log(_)
+            | Event::Asked(_)
+            | Event::Hinted(_)
+            | Event::Budget(_)
+            | Event::Doubted(_) => {}
         }
     }
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        if let Some((_, page)) = self.new.pop(now, gate) {
-            return Choice::Fetch(page);
-        }
+        let known = &self.pages;
         let ring = if self.sources.is_empty() { &mut self.others } else { &mut self.sources };
-        ring.pop(now, gate).map_or(Choice::Idle, |(_, page)| Choice::Fetch(page))
+        let new = self.new.take_if(now, gate, |_| true).map(|(_, page)| page);
+        let chosen = new.or_else(|| ring.take_if(now, gate, |_| true).map(|(_, page)| page));
+        let Some(page) = chosen else { return Choice::Idle };
+        // A page that failed once and was let in again waits in both.
+        let ring = if known[page.index()].is_source { &mut self.sources } else { &mut self.others };
+        ring.remove(page);
+        Choice::Fetch(page)
     }
 
     fn why(&self, page: PageId, _: Time) -> Option<Explanation> {
@@ -99,9 +126,9 @@ impl Policy for BreadthFirst {
             "new pages are fetched in the order of discovery, before any source is visited again"
         };
         // Where there are sources, other pages are fetched once.
-        let is_over = known.is_fetched && !known.is_source && !self.sources.is_empty();
-        let due = if known.is_gone || is_over { Due::Never } else { Due::InTurn };
-        let explanation = Explanation::new(page, rule, Merit::Turn, due);
-        Some(Explanation { is_gone: known.is_gone, ..explanation })
+        let (is_gone, is_fetched) = (known.state == State::Gone, known.state != State::New);
+        let is_over = is_fetched && !known.is_source && !self.sources.is_empty();
+        let due = if is_gone || is_over { Due::Never } else { Due::InTurn };
+        Some(Explanation { is_gone, ..Explanation::new(page, rule, Merit::Turn, due) })
     }
 }

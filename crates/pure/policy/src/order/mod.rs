@@ -6,7 +6,7 @@ mod proportional;
 mod random;
 mod uniform;
 
-pub use adaptive::{Adaptive, AdaptiveRule};
+pub use adaptive::{Adaptive, AdaptiveRule, IntervalRule};
 pub use bfs::BreadthFirst;
 pub use proportional::Proportional;
 pub use random::Random;

@@ -3,8 +3,9 @@
 
 use tidewatch_core::{Event, HostId, Observation, Outcome, PageId, Span, Time};
 
+use crate::due::DueQueue;
 use crate::explanation::{Due, Explanation, Lever, Merit};
-use crate::{Agenda, Choice, Gate, Policy};
+use crate::{Choice, Gate, Policy};
 
 /// The gap assumed before a page was ever revisited: it enters the estimate
 /// (changes + 1)/time as one day of watching.
@@ -17,7 +18,7 @@ const PRIOR_WATCH: Span = Span::DAY;
 /// Whatever the budget, visits end up in the ratio of the rates.
 pub struct Proportional {
     pages: Vec<Known>,
-    agenda: Agenda<u64>,
+    agenda: DueQueue<u64>,
     /// Virtual time of the latest choice, in microseconds of watching.
     now_virtual: u64,
 }
@@ -40,13 +41,13 @@ impl Known {
 impl Proportional {
     /// A policy that knows nothing yet.
     pub fn new() -> Self {
-        Proportional { pages: Vec::new(), agenda: Agenda::default(), now_virtual: 0 }
+        Proportional { pages: Vec::new(), agenda: DueQueue::default(), now_virtual: 0 }
     }
 
     fn enqueue(&mut self, page: PageId) {
         let known = &self.pages[page.index()];
         let due = self.now_virtual.saturating_add(known.stride());
-        self.agenda.push(due, known.host, page);
+        self.agenda.put(due, known.host, page);
     }
 
     fn note(&mut self, seen: &Observation<'_>) {
@@ -71,12 +72,13 @@ impl Policy for Proportional {
                 let (host, watched) = (found.host, Span::ZERO);
                 self.pages.push(Known { host, changes: 0, watched, is_gone: false });
                 // Never fetched: due at once.
-                self.agenda.push(self.now_virtual, found.host, found.page);
+                self.agenda.put(self.now_virtual, found.host, found.page);
             }
             Event::Fetched(seen) if seen.outcome == Outcome::Gone => {
                 self.pages[seen.page.index()].is_gone = true;
             }
             Event::Fetched(seen) => {
+                self.pages[seen.page.index()].is_gone = false;
                 self.note(seen);
                 self.enqueue(seen.page);
             }
@@ -85,7 +87,9 @@ impl Policy for Proportional {
     }
 
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
-        let Some((due, page)) = self.agenda.pop(now, gate) else { return Choice::Idle };
+        let Some((due, page)) = self.agenda.take_if(now, gate, |_| true) else {
+            return Choice::Idle;
+        };
         // A host that was closed may be late; virtual time never runs back.
         self.now_virtual = self.now_virtual.max(due);
         Choice::Fetch(page)

@@ -38,6 +38,9 @@ impl Policy for Random {
             Event::Fetched(seen) if seen.outcome == Outcome::Gone => {
                 self.gone.insert(seen.page);
             }
+            Event::Fetched(seen) => {
+                self.gone.remove(&seen.page);
+            }
             _ => {}
         }
     }

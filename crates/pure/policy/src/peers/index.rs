@@ -223,7 +223,7 @@ impl Policy for Index {
                 }
             }
             Event::Budget(rate) => self.budget = rate.as_per_second(),
-            Event::Asked(_) | Event::Hinted(_) => {}
+            Event::Asked(_) | Event::Hinted(_) | Event::Doubted(_) => {}
         }
     }
 

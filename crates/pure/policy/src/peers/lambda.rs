@@ -194,7 +194,7 @@ impl Policy for Lambda {
                 }
             }
             Event::Budget(rate) => self.budget = rate.as_per_second(),
-            Event::Log(_) | Event::Asked(_) => {}
+            Event::Log(_) | Event::Asked(_) | Event::Doubted(_) => {}
         }
     }
 

@@ -6,11 +6,12 @@
 //! of the host's known pages waits for the next pass. New pages of the host follow; those of other hosts wait
 //! for their host's turn. Pages that are gone are forgotten.
 
-use tidewatch_core::{Event, HostId, Outcome, PageId, PageKey, Time};
+use tidewatch_core::{Event, HostId, Outcome, PageId, PageKey, Reason, Time};
 use tidewatch_math::rng::{Draws, purpose};
 
+use crate::due::DueQueue;
 use crate::explanation::{Due, Explanation, Lever, Merit};
-use crate::{Agenda, Choice, Gate, Policy};
+use crate::{Choice, Gate, Policy};
 
 const SKIP: u64 = purpose("marginalia.skip");
 const PLACE: u64 = purpose("marginalia.place");
@@ -23,7 +24,7 @@ pub struct Marginalia {
     pages: Vec<Known>,
     hosts: Vec<Tally>,
     /// By pass, place of the host, and whether the page is new.
-    agenda: Agenda<(u64, u64, bool)>,
+    agenda: DueQueue<(u64, u64, bool)>,
     /// Pass and place of the host of the latest choice.
     position: (u64, u64),
 }
@@ -65,7 +66,7 @@ impl Marginalia {
     /// Skips and the order of hosts follow from `seed`.
     pub fn new(seed: u64) -> Self {
         let (pages, hosts) = (Vec::new(), Vec::new());
-        Marginalia { seed, pages, hosts, agenda: Agenda::default(), position: (0, 0) }
+        Marginalia { seed, pages, hosts, agenda: DueQueue::default(), position: (0, 0) }
     }
 
     fn place(&self, host: HostId) -> u64 {
@@ -75,7 +76,7 @@ impl Marginalia {
     fn enqueue(&mut self, page: PageId, pass: u64) {
         let known = &self.pages[page.index()];
         let key = (pass, self.place(known.host), !known.is_fetched);
-        self.agenda.push(key, known.host, page);
+        self.agenda.put(key, known.host, page);
     }
 
     fn tally(&mut self, host: HostId, pass: u64) -> &mut Tally {
@@ -105,11 +106,11 @@ impl Policy for Marginalia {
                 let pass = self.position.0;
                 let known = &mut self.pages[seen.page.index()];
                 let (host, was_fetched) = (known.host, known.is_fetched);
+                known.is_gone = seen.outcome == Outcome::Gone;
                 let (unchanged, failed) = match seen.outcome {
-                    Outcome::Gone => {
-                        known.is_gone = true;
-                        return;
-                    }
+                    Outcome::Gone => return,
+                    // An interruption of ours is no visit.
+                    Outcome::Failed(Reason::OwnStop) => return self.enqueue(seen.page, pass),
                     Outcome::Failed(_) => (false, true),
                     Outcome::Fetched(content) => {
                         known.is_fetched = true;
@@ -131,7 +132,7 @@ impl Policy for Marginalia {
     fn choose(&mut self, now: Time, gate: &dyn Gate) -> Choice {
         // After one look at every page none is skipped: the budget would lapse.
         let mut looks = self.agenda.len();
-        while let Some(((pass, place, is_new), page)) = self.agenda.pop(now, gate) {
+        while let Some(((pass, place, is_new), page)) = self.agenda.take_if(now, gate, |_| true) {
             self.position = self.position.max((pass, place));
             let known = &self.pages[page.index()];
             let (host, key) = (known.host, known.key);

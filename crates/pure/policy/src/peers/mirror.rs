@@ -181,7 +181,7 @@ impl Policy for MirrorSync {
                 self.fetched(seen);
             }
             Event::Budget(rate) => self.budget = rate.as_per_second(),
-            Event::Log(_) | Event::Asked(_) | Event::Hinted(_) => {}
+            Event::Log(_) | Event::Asked(_) | Event::Hinted(_) | Event::Doubted(_) => {}
         }
     }
 

@@ -8,7 +8,7 @@
 /// Prices from 10⁻¹⁵ to 10¹⁵ clicks: more than any item can bring, less than any can be worth.
 pub(super) const PRICES: (f64, f64) = (1e-15, 1e15);
 /// Relative precision of the price: far finer than demand is known.
-const WIDTH: f64 = 1e-10;
+pub(super) const WIDTH: f64 = 1e-10;
 /// Looks that suffice for any bracket at that width.
 const LOOKS: usize = 128;
 /// Bounds of the first step away from the initial guess, in ln ω.

@@ -39,7 +39,8 @@ impl Clicks {
 
     /// Removes a copy of this weight.
     pub(super) fn release(&mut self, weight: f32) {
-        self.held -= f64::from(weight);
+        // Never below zero, whatever rounding has left of weights of different magnitude.
+        self.held = (self.held - f64::from(weight)).max(0.0);
     }
 
     /// Fades the clicks to `now`. Returns the share of its clicks that every page keeps, or `None` if it is
@@ -78,8 +79,8 @@ impl Clicks {
     /// A page's clicks in units of those of a page of weight one, if `mean` is expected without its log.
     ///
     /// Pages with equal expectation differ far more than copies with given weights do, so the prior is
-    /// worth [`LINK_CLICKS`]. The clicks of less than a day count as those of a day, so that pages
-    /// which link to one another do not raise one another without bound.
+    /// worth [`LINK_CLICKS`]. Exposure counts as at least a day, so that pages which link to one
+    /// another do not raise one another without bound.
     pub(super) fn weight(&self, mean: f64, since: u32, clicks: f32) -> f64 {
         let least = if clicks > 0.0 { Span::DAY.seconds() } else { 0.0 };
         let expected = self.unit() * self.watched(since).max(least);

@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 use tidewatch_core::{Content, HostId, Interest, InterestKind, PageId, Time};
 
 use super::clicks::Clicks;
-use super::copy::{Copy, VAGUE};
+use super::copy::{Copy, EarlyChange, VAGUE};
 use super::signals::Hints;
 use super::value::{Staling, Value};
+use crate::HintRecord;
 use tidewatch_science::estimate::{Member, Pool};
 use tidewatch_science::law::{Curve, Lomax, Poisson};
 use tidewatch_science::rhythm::{ChangesSeen, Habits, by_the_clock};
@@ -26,6 +27,11 @@ use tidewatch_science::rhythm::{ChangesSeen, Habits, by_the_clock};
 const GROWTH: f64 = 0.25;
 /// Prior for the part of a page that a change touches, and its strength in first changes.
 const SIZE: (f64, f64) = (0.5, 2.0);
+/// Strength of the prior of the resemblance: two pages whose first change is a third from the mean, about
+/// the standard deviation of parts that are uniform.
+const SIZE_SPREAD: f64 = 2.0 / 9.0;
+/// Lower bound of the resemblance: what a page showed itself is never worth nothing.
+const LEAST_RESEMBLANCE: f64 = 0.05;
 /// Lower bound of the share of pages that come back. A host's bad day may make all its pages gone, and
 /// they must not wait for years.
 const LEAST_RETURNS: f64 = 1.0 / 8.0;
@@ -40,12 +46,59 @@ pub struct Copies {
     visits: u64,
     pooled: u64,
     clicks: Clicks,
-    /// Sum of the parts that first changes touched, and their number.
-    sizes: (f64, f64),
+    sizes: Sizes,
     hints: Hints,
     habits: Habits,
     returns: Returns,
     logs_all: bool,
+}
+
+/// How large changes are.
+///
+/// Some pages always change in the same part; on others a change tells little of the next, and a small
+/// first change must not keep a page from being visited for good. The *resemblance* tells which: with m the
+/// mean of first changes, s the part that a page's first change let expect, and d the second,
+///
+/// > ρ = Σ(s − m)(d − m)/Σ(s − m)²,
+///
+/// the slope of the regression of d on s. After n changes a page's own part then has the weight
+/// n/(n + κ), κ = 1/ρ − 1, of the best linear predictor `[BS70]`.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Sizes {
+    /// Sum of the parts that first changes touched, and their number.
+    parts: f64,
+    pages: f64,
+    /// Σ(s − m)(d − m), and Σ(s − m)².
+    shared: f64,
+    spread: f64,
+}
+
+impl Sizes {
+    fn learn(&mut self, change: EarlyChange) {
+        match change {
+            EarlyChange::First(seen) => {
+                self.parts += seen;
+                self.pages += 1.0;
+            }
+            EarlyChange::Second { expected, seen } => {
+                let apart = expected - self.mean();
+                self.shared += apart * (seen - self.mean());
+                self.spread += apart * apart;
+            }
+        }
+    }
+
+    /// m, from the prior and the first changes so far.
+    fn mean(&self) -> f64 {
+        let (guess, pages) = SIZE;
+        (self.parts + guess * pages) / (self.pages + pages)
+    }
+
+    /// ρ; the prior is that second changes resemble the first.
+    fn resemblance(&self) -> f64 {
+        let slope = (self.shared + SIZE_SPREAD) / (self.spread + SIZE_SPREAD);
+        slope.clamp(LEAST_RESEMBLANCE, 1.0)
+    }
 }
 
 /// Looks for pages that were gone, and how many had come back.
@@ -91,7 +144,7 @@ impl Copies {
         self.pages.len()
     }
 
-    /// A page is gone for good.
+    /// A page is gone.
     pub(super) fn gone(&mut self, page: PageId) {
         let copy = &mut self.pages[page.index()];
         if copy.is_held() {
@@ -116,7 +169,7 @@ impl Copies {
     /// A fetch failed.
     pub(super) fn failed(&mut self, page: PageId) {
         self.pages[page.index()].fail();
-        // They made it due at once, and would again.
+        // Pending hints made it due at once, and would do so again.
         self.hints.forget(page);
     }
 
@@ -144,11 +197,13 @@ impl Copies {
             copy.compare(gap, changed);
             self.visits += 1;
             self.hints.fetched(page, copy.host(), changed, rate, gap);
+        } else {
+            // They were about what this fetch has brought.
+            self.hints.forget(page);
         }
         if !content.sketch.is_empty() {
-            let first_change = copy.profile(at, content, self.pool.as_ref());
-            self.sizes.0 += first_change.unwrap_or(0.0);
-            self.sizes.1 += f64::from(u8::from(first_change.is_some()));
+            let early = copy.profile(at, content, self.pool.as_ref());
+            early.into_iter().for_each(|change| self.sizes.learn(change));
         }
         copy.believe(self.pool.as_ref());
     }
@@ -168,6 +223,11 @@ impl Copies {
         if let Some(host) = self.pages.get(page.index()).map(Copy::host) {
             self.hints.hinted(page, host, kind);
         }
+    }
+
+    /// How hints have proved themselves.
+    pub(super) fn hint_records(&self, most: usize) -> Vec<HintRecord> {
+        self.hints.records(most)
     }
 
     /// Takes in the log.
@@ -218,10 +278,12 @@ impl Copies {
     }
 
     /// Seconds since `from`; for copies by the rhythm of their host. (The rate of a source already knows
-    /// the hour.)
+    /// the hour, and readers of a page never fetched have hours of their own.)
     pub(super) fn waited(&self, page: PageId, from: Time, now: Time) -> f64 {
         match self.page(page) {
-            copy if copy.source().is_none() => self.habits.waited(copy.host(), from, now),
+            copy if copy.source().is_none() && copy.last().is_some() => {
+                self.habits.waited(copy.host(), from, now)
+            }
             _ => now.since(from).seconds(),
         }
     }
@@ -250,19 +312,23 @@ impl Copies {
         }
     }
 
-    /// Revisits so far.
-    pub(super) fn visits(&self) -> u64 {
-        self.visits
-    }
-
-    /// Chance that a copy equals its page at `now`; `None` if there is no copy.
-    pub(super) fn fresh_chance(&self, page: PageId, now: Time) -> Option<f64> {
+    /// Chances that a copy equals its page at `now`, if pages change so many times faster than believed;
+    /// `None` if there is no copy.
+    pub(super) fn fresh_chances<const N: usize>(
+        &self,
+        page: PageId,
+        now: Time,
+        faster: [f64; N],
+    ) -> Option<[f64; N]> {
         let copy = self.page(page);
         let last = copy.last().filter(|_| copy.is_held())?;
         let waited = self.waited(page, last, now);
+        let waits = faster.map(|times| times * waited);
         let hinted = self.hints.of(page, copy.host(), copy.change_rate());
-        let stale = hinted.map(|hinted| Staling::Hinted(hinted).stale(waited));
-        Some(stale.map_or_else(|| copy.unchanged(waited), |stale| 1.0 - stale))
+        Some(match hinted.map(Staling::Hinted) {
+            Some(staling) => waits.map(|waited| 1.0 - staling.stale(waited)),
+            None => copy.unchanged(waits, self.pool.as_ref()),
+        })
     }
 
     /// How a copy goes stale.
@@ -278,11 +344,9 @@ impl Copies {
 
     /// The value of refreshing a copy.
     pub fn value(&self, page: PageId) -> Value {
-        let (guess, worth) = SIZE;
-        let unseen = (self.sizes.0 + guess * worth) / (self.sizes.1 + worth);
         Value::Refresh {
             weight: self.weight(page),
-            size: self.page(page).size(unseen),
+            size: self.page(page).size(self.sizes.mean(), self.sizes.resemblance()),
             staling: self.staling(page),
         }
     }
@@ -320,6 +384,60 @@ mod tests {
         let rate = copies.weight(PageId(1)) * 86_400.0;
         assert!((40.0..60.0).contains(&rate), "{rate}");
         assert!(copies.weight(PageId(0)) < copies.weight(PageId(1)) / 20.0);
+    }
+
+    /// Only copies wait by the rhythm of their host: a page that was never fetched loses readers at night too.
+    #[test]
+    fn a_page_never_fetched_waits_by_the_clock() {
+        let mut copies = one();
+        copies.add(HostId(0), "http://a.test/y", 1.0, None, at(0.0));
+        // It changes between nine and ten every day.
+        for day in (0..200).map(|day| 86_400.0 * f64::from(day)) {
+            for (hour, changed) in [(9.0, false), (10.0, true)] {
+                let content = Content { changed: Some(changed), ..Content::default() };
+                copies.fetched(PageId(0), at(day + 3600.0 * hour), &content);
+            }
+        }
+        let (from, now) = (at(86_400.0 * 200.25), at(86_400.0 * 200.5));
+        let waited = [0, 1].map(|page| copies.waited(PageId(page), from, now));
+        assert!(waited[0] > 30_000.0, "the host has a rhythm: {waited:?}");
+        assert!((waited[1] - 21_600.0).abs() < 1e-6, "{waited:?}");
+    }
+
+    /// Beside a weight of 10²⁰ others vanish by rounding. When it is gone, what is held is not below zero.
+    #[test]
+    fn a_heavy_page_that_is_gone_leaves_the_others_their_clicks() {
+        let mut copies = Copies::new(true, false);
+        for (page, weight) in (0..).zip([1e20, 1000.0, 1.0]) {
+            copies.add(HostId(0), "http://a.test/x", weight, None, at(0.0));
+            copies.fetched(PageId(page), at(0.0), &Content::default());
+        }
+        (0..2).for_each(|page| copies.gone(PageId(page)));
+        (1..30).for_each(|day| copies.take_log(&[], at(86_400.0 * f64::from(day))));
+        assert!(copies.weight(PageId(2)) > 0.0);
+    }
+
+    /// What was hinted at before a page was first fetched is in its copy: it proves nothing, and the copy is no
+    /// older for it.
+    #[test]
+    fn hints_before_the_first_fetch_are_over_with_it() {
+        let hours = |hour: u32| at(3600.0 * f64::from(hour));
+        let seen = |early: u32| {
+            let mut copies = one();
+            // The host gives hints.
+            copies.add(HostId(0), "http://a.test/y", 1.0, None, at(0.0));
+            copies.hinted(PageId(1), "sitemap");
+            (0..early).for_each(|_| copies.hinted(PageId(0), "sitemap"));
+            copies.fetched(PageId(0), hours(1), &Content::default());
+            let fresh = copies.fresh_chances(PageId(0), hours(2), [1.0]).unwrap();
+            let same = Content { changed: Some(false), ..Content::default() };
+            copies.fetched(PageId(0), hours(3), &same);
+            let Staling::Hinted(hinted) = copies.staling(PageId(0)) else {
+                panic!("it is hinted at")
+            };
+            (fresh, hinted.noise)
+        };
+        assert_eq!(seen(5), seen(0));
     }
 
     /// A page that comes back is held as before: what a unit of weight brings must not rise by it.
@@ -423,6 +541,42 @@ mod tests {
         };
         let rate = rate.rate() * 8_640_000.0;
         assert!((rate - 1.0).abs() < ERROR, "{rate} changes in a hundred days");
+    }
+
+    /// Where pages always change in the same part, a first change tells the second; where every change
+    /// draws its part anew, it tells nothing, and a page with a small first change keeps nearly the mean.
+    #[test]
+    fn resemblance_tells_whether_a_first_change_foretells_the_next() {
+        // Slope of 400 pairs with a spread of .08 each, off by .05 at one standard error.
+        const ERROR: f64 = 3.0 * 0.05;
+        let learnt = |is_same: bool| {
+            let mut draws = tidewatch_math::Draws::of(3, "price.copies.sizes", 0);
+            let mut sizes = Sizes::default();
+            for _ in 0..400 {
+                let first = draws.uniform();
+                sizes.learn(EarlyChange::First(first));
+                let seen = if is_same { first } else { draws.uniform() };
+                sizes.learn(EarlyChange::Second { expected: first, seen });
+            }
+            sizes
+        };
+        let (same, fresh) = (learnt(true), learnt(false));
+        assert!((same.resemblance() - 1.0).abs() < 1e-9, "{same:?}");
+        assert!((fresh.resemblance() - LEAST_RESEMBLANCE).abs() < ERROR, "{fresh:?}");
+        let mut copies = one();
+        for day in 0..6u64 {
+            let mut sketch: Vec<u64> =
+                (0..8).map(|item| hash(if item < 1 { day / 3 } else { 99 }, item)).collect();
+            sketch.sort_unstable();
+            let content =
+                Content { sketch: &sketch, changed: Some(day == 3), ..Content::default() };
+            copies.fetched(PageId(0), at(86_400.0 * day as f64), &content);
+        }
+        // After one change, the page's own part has the weight of the resemblance.
+        let size = |mean, resemblance| copies.page(PageId(0)).size(mean, resemblance);
+        let own = size(0.9, 1.0);
+        assert!(own < 0.6, "{own}");
+        assert!((size(0.9, 0.25) - (0.25 * own + 0.75 * 0.9)).abs() < 1e-9);
     }
 
     /// With `new` of eight hashes replaced every other day, 2·new of 8 + new differ.

@@ -6,7 +6,9 @@ use tidewatch_core::{Content, HostId, PageKey, Span, Time};
 
 use super::clicks::Clicks;
 use tidewatch_science::divergence::{PackedPoint, PackedProfile, Profiles, fit_given};
-use tidewatch_science::estimate::{Counts, Gamma, Member, Pool, posterior_from_sums, url_pattern};
+use tidewatch_science::estimate::{
+    Counts, Gamma, Member, Pool, posterior_from_sums, unchanged_from_sums, url_pattern,
+};
 
 /// Vague prior of the change rate: about one a week, give or take orders of magnitude.
 pub(super) const VAGUE: Gamma = Gamma { shape: 0.5, rate: 0.5 * 604_800.0 };
@@ -52,6 +54,15 @@ const _: () = assert!(size_of::<Copy>() <= 128, "a page's state is at most 128 b
 
 /// `source` of a page that is none.
 const NO_SOURCE: u32 = u32::MAX;
+
+/// What a visit saw of one of the first changes of a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EarlyChange {
+    /// The part that has changed.
+    First(f64),
+    /// The same, and the part that the first change let expect.
+    Second { expected: f64, seen: f64 },
+}
 
 /// Bits of `state`.
 const GONE: u8 = 1;
@@ -203,13 +214,18 @@ impl Copy {
         waits.then_some(self.changed.into())
     }
 
-    /// The part of it that a change makes wrong: 1 without sketches, and `unseen` until it was seen to
-    /// change.
-    pub(super) fn size(&self, unseen: f64) -> f64 {
+    /// The part of it that a change makes wrong: 1 without sketches, and `unseen`, the mean of pages, until
+    /// it was seen to change. Then the weight of its own changes depends on their `resemblance`: the
+    /// share of what sets a first change apart from the mean that is found again in the second.
+    pub(super) fn size(&self, unseen: f64, resemblance: f64) -> f64 {
         match self.state & (SKETCHED | IN_PARTS) {
             0 => 1.0,
             SKETCHED => unseen,
-            _ => self.size.into(),
+            _ => {
+                let own = resemblance * f64::from(self.changes.max(1));
+                let all = 1.0 - resemblance;
+                (own * f64::from(self.size) + all * unseen) / (own + all)
+            }
         }
     }
 
@@ -231,15 +247,25 @@ impl Copy {
             .unwrap_or_default()
     }
 
+    /// The prior of the change rate.
+    fn prior(&self, pool: Option<&Pool>) -> Gamma {
+        let (host, pattern) = self.kin();
+        pool.map_or(VAGUE, |pool| pool.prior(host, pattern))
+    }
+
+    /// The part of the evidence that counts.
+    fn kept(&self) -> f64 {
+        (MEMORY.seconds() / f64::from(self.watched)).min(1.0)
+    }
+
     /// The posterior of the change rate.
     fn posterior(&self, pool: Option<&Pool>) -> Gamma {
-        let (host, pattern) = self.kin();
-        let prior = pool.map_or(VAGUE, |pool| pool.prior(host, pattern));
+        let prior = self.prior(pool);
         if self.visits == 0 {
             return prior;
         }
         let all = posterior_from_sums(&self.counts(), &prior).gamma;
-        let kept = (MEMORY.seconds() / f64::from(self.watched)).min(1.0);
+        let kept = self.kept();
         Gamma {
             shape: prior.shape + kept * (all.shape - prior.shape),
             rate: prior.rate + kept * (all.rate - prior.rate),
@@ -257,13 +283,13 @@ impl Copy {
         self.changing().mean() * f64::from(self.items)
     }
 
-    /// Chance of no change of any size in `seconds`:
-    ///
-    /// > (1 + t/β)^−α, for a gamma posterior with shape α and rate β
-    pub(super) fn unchanged(&self, seconds: f64) -> f64 {
-        let Gamma { shape, rate } = self.changing();
-        let rate = rate / f64::from(self.items);
-        if rate > 0.0 { (-shape * (seconds / rate).ln_1p()).exp() } else { 1.0 }
+    /// Chances of no change of any size in so many seconds.
+    pub(super) fn unchanged<const N: usize>(
+        &self,
+        seconds: [f64; N],
+        pool: Option<&Pool>,
+    ) -> [f64; N] {
+        unchanged_from_sums(&self.counts(), &self.prior(pool), self.kept(), seconds)
     }
 
     /// Posterior of the rate at which all that changes is replaced.
@@ -272,14 +298,14 @@ impl Copy {
         Gamma { shape, rate }
     }
 
-    /// Adds a fetch to the profile, and learns how much of the page changes. Returns how much has changed
-    /// if a change was seen for the first time.
+    /// Adds a fetch to the profile, and learns how much of the page changes. Returns what it saw of a first
+    /// or second change.
     pub(super) fn profile(
         &mut self,
         at: Time,
         content: &Content<'_>,
         pool: Option<&Pool>,
-    ) -> Option<f64> {
+    ) -> Option<EarlyChange> {
         let mut profiles = self.profiles();
         // The record keeps upper halves; hashes must be compared as they are kept.
         let sketch: Vec<u64> = content.sketch.iter().map(|hash| hash >> 32 << 32).collect();
@@ -287,15 +313,21 @@ impl Copy {
         let seen = profiles.points().last().map_or(0.0, |point| point.divergence);
         let is_first = self.state & (SKETCHED | IN_PARTS) == SKETCHED
             && (content.changed == Some(true) || seen > 0.0);
+        let always = self.changes == self.visits;
+        let is_second = self.changes == 2 && content.changed == Some(true) && !always;
+        let early = match self.state & IN_PARTS {
+            0 => is_first.then_some(EarlyChange::First(seen)),
+            // What changes at every visit is in what was seen, and not in the size.
+            _ => is_second.then_some(EarlyChange::Second { expected: self.size.into(), seen }),
+        };
         self.state |= if is_first { SKETCHED | IN_PARTS } else { SKETCHED };
         if self.state & IN_PARTS != 0 {
-            let always = self.changes == self.visits;
             let curve = fit_given(profiles.points(), SKETCH_LEN, &self.posterior(pool), always);
             self.size = (curve.limit() - curve.jump()) as f32;
             self.items = curve.items();
         }
         self.keep(&profiles);
-        is_first.then_some(seen)
+        early
     }
 
     fn profiles(&self) -> Profiles {

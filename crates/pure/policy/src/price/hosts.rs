@@ -41,6 +41,23 @@ struct Host {
     log_factor: f32,
 }
 
+/// A host that needs a price of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crowded {
+    pub(super) host: HostId,
+    /// Fetches per second.
+    pub(super) allowed: f64,
+    /// Its price over the global one so far.
+    factor: f64,
+}
+
+impl Crowded {
+    /// Its price so far, where the global one is `price`.
+    pub(super) fn price(&self, price: f64) -> f64 {
+        self.factor * price
+    }
+}
+
 impl Hosts {
     /// Adds a host.
     pub(super) fn add(&mut self, host: HostId) {
@@ -88,12 +105,18 @@ impl Hosts {
         host.busy >= CROWDED && quiet < QUIET_CYCLES * host.cycle
     }
 
-    /// Resets all host prices, and lists the crowded hosts with the fetches per second that each allows.
-    pub(super) fn crowded(&mut self, now: Time) -> Vec<(HostId, f64)> {
-        self.hosts.iter_mut().for_each(|host| host.log_factor = 0.0);
+    /// Lists the crowded hosts and resets the prices of all.
+    pub(super) fn crowded(&mut self, now: Time) -> Vec<Crowded> {
         let ids = (0..self.hosts.len() as u32).map(HostId);
         let crowded = ids.filter(|id| self.is_crowded(*id, now));
-        crowded.map(|id| (id, f64::from(self.hosts[id.index()].cycle).recip())).collect()
+        let crowded = crowded.map(|host| Crowded {
+            host,
+            allowed: f64::from(self.hosts[host.index()].cycle).recip(),
+            factor: self.factor(host),
+        });
+        let crowded = crowded.collect();
+        self.hosts.iter_mut().for_each(|host| host.log_factor = 0.0);
+        crowded
     }
 
     /// Sets a host's price as a multiple of the global one.
@@ -149,7 +172,10 @@ mod tests {
         assert!(hosts.is_crowded(HostId(0), now) && !hosts.is_crowded(HostId(1), now));
         let crowded = hosts.crowded(now);
         assert_eq!(crowded.len(), 1);
-        assert!((crowded[0].1 - 0.1).abs() < 1e-6 && crowded[0].0 == HostId(0));
+        assert!((crowded[0].allowed - 0.1).abs() < 1e-6 && crowded[0].host == HostId(0));
+        hosts.set_factor(HostId(0), 3.0);
+        assert!((hosts.crowded(now)[0].price(2.0) - 6.0).abs() < 1e-5, "the search starts there");
+        assert!((hosts.factor(HostId(0)) - 1.0).abs() < 1e-9, "and all prices are reset");
         hosts.set_factor(HostId(0), 3.0);
         assert!((hosts.factor(HostId(0)) - 3.0).abs() < 1e-6);
         assert!((hosts.factor(HostId(1)) - 1.0).abs() < 1e-9);

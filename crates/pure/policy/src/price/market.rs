@@ -9,7 +9,7 @@ use tidewatch_core::{HostId, Span, Time};
 use super::clearing::clear_to;
 use super::control::{Controller, Load};
 use super::demand::{Nearby, demand};
-use super::hosts::Hosts;
+use super::hosts::{Crowded, Hosts};
 use super::value::Value;
 use crate::Gate;
 
@@ -26,7 +26,7 @@ const COPIES_EVERY: Span = Span::DAY;
 /// Samples of the demand of copies at other prices within one solution. Each moves the price by at most
 /// a factor of 3.4; then it is solved from afar.
 const SAMPLES: usize = 24;
-/// A sweep is made when the price has fallen below this share of that of the last one.
+/// All pages are swept once the price has fallen below this share of the price at the last sweep.
 const SWEEP_BELOW: f64 = 0.8;
 /// A slow host gets a little more demand than it allows, so that it is never idle for want of work.
 const KEPT_BUSY: f64 = 1.1;
@@ -161,8 +161,8 @@ impl Market {
         self.is_outgrown(held) || self.next_solve.is_none_or(is_old)
     }
 
-    /// Whether `held` is so much more than when the market was solved that it should be again: a young
-    /// crawl knows twice as much after minutes.
+    /// Whether `held` has grown so much that the market must be solved again: a young crawl doubles
+    /// within minutes.
     fn is_outgrown(&self, held: usize) -> bool {
         held >= 2 * self.solved_with + OUTGROWN
     }
@@ -237,17 +237,17 @@ impl Market {
         self.copies = (!copies.is_empty()).then(|| (now, Nearby::of(&copies, scale, about)));
     }
 
-    /// Forgets the prices of hosts, and lists the crowded hosts with the fetches per second that each
-    /// allows.
-    pub(super) fn crowded_hosts(&mut self, now: Time) -> Vec<(HostId, f64)> {
+    /// Lists the crowded hosts, and forgets the prices of all.
+    pub(super) fn crowded_hosts(&mut self, now: Time) -> Vec<Crowded> {
         self.hosts.crowded(now)
     }
 
-    /// Finds the price of a host that allows `allowed` fetches per second.
-    pub(super) fn price_host(&mut self, host: HostId, allowed: f64, wanted: &Wanted) {
-        let price = self.price();
-        let own = clear_to(SOLVED, |price| wanted.at(price), KEPT_BUSY * allowed, price);
-        self.hosts.set_factor(host, own / price);
+    /// Finds the price of a crowded host. The search starts at its last price: the global one may be
+    /// many looks away.
+    pub(super) fn price_host(&mut self, crowded: Crowded, wanted: &Wanted) {
+        let (price, allowed) = (self.price(), KEPT_BUSY * crowded.allowed);
+        let own = clear_to(SOLVED, |price| wanted.at(price), allowed, crowded.price(price));
+        self.hosts.set_factor(crowded.host, own / price);
     }
 
     /// Whether the price has fallen so far since the last sweep that what waits would come late.

@@ -9,9 +9,11 @@
 //! [`copies`] learns how copies go stale and how often they are clicked, also from hints (`signals`) and
 //! by the hours at which hosts change ([`tidewatch_science::rhythm`]); [`news`] learns what sources show
 //! and what new pages bring, each page by itself (`predict`); `prospects` learns what pages of the frontier
-//! bring, and `links` what the pages that link to them say. `Market` finds the price at which [`demand`] meets the budget ([`clearing`]), keeps it there
-//! while the load moves (`control`), and prices slow hosts on their own (`hosts`). `Queues` keep pages in
-//! the order in which they reach the price, `Probes` measure how wrong beliefs about freshness (`freshness`) are. [`Price`] decides.
+//! bring, and `links` how much the pages that link to them are worth. `Market` finds the price at which
+//! [`demand`] meets the budget ([`clearing`]), keeps it there while the load moves (`control`), and prices
+//! slow hosts on their own (`hosts`). `Queues` keep pages in the order in which they reach the price,
+//! `Probes` measure how wrong beliefs about freshness (`freshness`) are.
+//! `doubts` lower the value of pages that may bring nothing of their own. [`Price`] decides.
 
 pub mod clearing;
 mod clicks;
@@ -19,6 +21,7 @@ mod control;
 pub mod copies;
 pub mod copy;
 pub mod demand;
+mod doubts;
 mod freshness;
 mod hosts;
 mod links;

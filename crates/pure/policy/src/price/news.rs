@@ -15,6 +15,7 @@ use super::predict::{Levels, Predictor, feature, magnitude, of_url, words};
 use super::prospects::{Described, Prospects};
 use super::source::Source;
 use super::value::Value;
+use crate::Return;
 use crate::echo::{Assumed, Beliefs, Counting, Pace, Pooling};
 use crate::frontier::Needs;
 
@@ -25,6 +26,8 @@ const LEARN_AFTER: Span = Span::DAY;
 const SETTLED: Span = Span::DAY.times(2);
 /// A page not fetched is dropped after this time.
 const LET_GO: Span = Span::WEEK;
+/// Returns kept for whoever takes them: more than a day of a busy crawl between two looks.
+const MOST_RETURNS: usize = 1 << 14;
 /// Visits from which new-link rates are estimated, as in `[LOSS13]`.
 const MEMORY: usize = 7;
 
@@ -61,6 +64,9 @@ pub(super) struct News {
     needs: Needs,
     /// Sum of the overlaps of pages found with it, and their number.
     overlaps: (f64, f64),
+    /// What pages brought, until somebody takes it.
+    #[serde(skip)]
+    returns: Vec<Return>,
 }
 
 /// A page found and not yet dropped.
@@ -120,7 +126,13 @@ impl News {
             fresh: FxHashMap::default(),
             needs: Needs::default(),
             overlaps: (0.0, 0.0),
+            returns: Vec::new(),
         }
+    }
+
+    /// What pages brought since the last call.
+    pub(super) fn take_returns(&mut self) -> Vec<Return> {
+        std::mem::take(&mut self.returns)
     }
 
     /// Adds the next source.
@@ -195,7 +207,8 @@ impl News {
             }
             fresh.shown = fresh.shown.saturating_add(1);
             if fresh.shown == 2 {
-                fresh.again = 1 + (at.since(fresh.found).seconds() / 3600.0) as u16;
+                let hours = at.since(fresh.found).seconds() / 3600.0;
+                fresh.again = (1.0 + hours) as u16;
             }
             fresh.describe();
             if link.is_new && fresh.source.is_some() {
@@ -234,8 +247,9 @@ impl News {
     }
 
     /// Learns from pages that were fetched a day ago, and lets go of what is over. Returns the prospects
-    /// that are let go unfetched, with the factor of all but their links.
-    pub(super) fn let_go(&mut self, now: Time) -> Vec<(PageId, f64)> {
+    /// that are let go unfetched, with the factor of all but their links. `own` is the chance of a page to
+    /// bring something of its own: what is doubted is expected to bring less.
+    pub(super) fn let_go(&mut self, now: Time, own: impl Fn(PageId) -> f64) -> Vec<(PageId, f64)> {
         let mut over: Vec<PageId> = Vec::new();
         for (&page, fresh) in &self.fresh {
             let is_over = match fresh.fetched {
@@ -253,7 +267,7 @@ impl News {
         let mut kept = Vec::new();
         for page in over {
             if let Some(fresh) = self.fresh.remove(&page) {
-                self.learn(page, &fresh);
+                self.learn(page, &fresh, own(page));
                 if fresh.source.is_none() && fresh.fetched.is_none() {
                     let by_queries = self.prospects.level_factor(self.levels(&fresh, 0.0));
                     kept.push((page, self.prospect_factor(&fresh) * by_queries));
@@ -263,7 +277,7 @@ impl News {
         kept
     }
 
-    fn learn(&mut self, page: PageId, fresh: &Fresh) {
+    fn learn(&mut self, page: PageId, fresh: &Fresh, own: f64) {
         let Some(shown) = self.beliefs.ledger.shown(page) else { return };
         let clicks: f64 = shown.clicks().map(|(_, count)| count).sum();
         let Some(source) = fresh.source else {
@@ -272,18 +286,30 @@ impl News {
             }
             // Only time that the log covers counts.
             let seen = shown.lived.seconds() - shown.open.seconds();
-            if seen > 0.0 {
-                let (features, levels) = (&fresh.features[..], fresh.levels.map(f64::from));
-                let page = Described { features, levels, factor: self.prospect_factor(fresh) };
-                self.prospects.learn(fresh.host, page, seen, clicks);
+            let (features, levels) = (&fresh.features[..], fresh.levels.map(f64::from));
+            let prospect = Described { features, levels, factor: self.prospect_factor(fresh) };
+            let (expected, weight) = self.prospects.expected(fresh.host, prospect, seen);
+            if own * seen > 0.0 {
+                self.prospects.learn(fresh.host, prospect, own * seen, clicks);
             }
-            return;
+            return self.note_return(Return { page, expected, clicks, weight });
         };
         let curve = self.beliefs.curve(source as usize);
         let scale = self.beliefs.ledger.scale();
         let lost = |age: Span| (-curve.decay * age.seconds()).exp();
         let base = curve.profit / scale * (lost(shown.open) - lost(shown.lived));
-        self.predictor.learn(&fresh.features, [0.0; 2], base, clicks);
+        let expected = base * self.predictor.factor(&fresh.features);
+        let weight = self.predictor.tells(expected);
+        self.predictor.learn(&fresh.features, [0.0; 2], own * base, clicks);
+        if fresh.fetched.is_some() {
+            self.note_return(Return { page, expected, clicks, weight });
+        }
+    }
+
+    fn note_return(&mut self, of_page: Return) {
+        if of_page.expected > 0.0 && self.returns.len() < MOST_RETURNS {
+            self.returns.push(of_page);
+        }
     }
 
     /// Expected clicks of a prospect by its host and its level.
@@ -386,11 +412,32 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let first = clicks(news.value(PageId(0), 0.0));
-        assert!(news.let_go(at(6.0)).is_empty() && news.value(PageId(0), 0.0).is_some());
-        let kept = news.let_go(at(8.0));
+        assert!(news.let_go(at(6.0), |_| 1.0).is_empty() && news.value(PageId(0), 0.0).is_some());
+        let kept = news.let_go(at(8.0), |_| 1.0);
         let [(page, factor)] = kept[..] else { panic!("{kept:?}") };
         assert!(news.value(page, 0.0).is_none());
         assert!((factor * news.prospect(HOST, 0.0) / first - 1.0).abs() < 1e-9);
+    }
+
+    /// What a page brought is told once, a day after its fetch: what was expected of it without its doubt.
+    #[test]
+    fn what_pages_brought_is_told_once() {
+        let mut news = News::new(Parts::DEFAULT, false);
+        let page = PageId(0);
+        news.found(page, HOST, "http://a.test/x", None, at(0.0));
+        let Some((Value::Once { clicks: in_two_weeks, .. }, _)) = news.value(page, 0.0) else {
+            panic!("it waits")
+        };
+        news.fetched(page, 0.0, at(0.0));
+        let click = Interest { page, at: at(0.5), count: 3.0, kind: InterestKind::Click };
+        news.take_log(&[click], at(1.0), UNIT);
+        assert!(news.take_returns().is_empty());
+        news.let_go(at(2.0), |_| 0.25);
+        let [told] = news.take_returns()[..] else { panic!("one page was let go") };
+        assert_eq!((told.page, told.clicks), (page, 3.0));
+        assert!((told.expected * 14.0 / in_two_weeks - 1.0).abs() < 1e-9, "{told:?}");
+        assert!(told.weight > 0.0 && told.weight < 1.0, "{told:?}");
+        assert!(news.take_returns().is_empty());
     }
 
     /// What stood there before the first visit is not news: nobody knows that its time is over.
@@ -447,7 +494,7 @@ mod tests {
                 let rows = if level > 0.0 { &rows[..] } else { &[] };
                 news.take_log(rows, now + Span::DAY, UNIT);
             }
-            news.let_go(now + Span::DAY.times(2));
+            news.let_go(now + Span::DAY.times(2), |_| 1.0);
         }
         let after = ratio(&mut news, 2000, at(200.0));
         assert!(after > 2.0 * before, "{before} {after}");

@@ -6,21 +6,26 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{Asked, Content, Discovery, Interest, PageId, PageKey, Span, Time};
+use tidewatch_core::{Asked, Content, Discovery, HostId, Interest, PageId, PageKey, Span, Time};
 use tidewatch_science::rhythm::by_the_clock;
 
 use super::copies::Copies;
 use super::copy::Copy;
-use super::freshness::Believed;
+use super::doubts::Doubts;
+use super::freshness::{Believed, Doubt};
 use super::links::{Links, WORK};
 use super::news::{News, Shows};
 use super::settings::Settings;
 use super::value::Value;
+use crate::{HintRecord, Return};
 
 /// Copies whose values stand for all when the market is solved: the price then differs from that of all
 /// copies by less than a per cent.
 const SAMPLE: usize = 1 << 11;
-/// The same on a host with its own price, which decides what is fetched there first and nothing else.
+/// Copies whose chances stand for all when freshness is told. Each takes a numerical integral, and the
+/// figures are wanted every second; the margin tells what the sample adds.
+const FRESH_SAMPLE: usize = 1 << 9;
+/// Copies for the price of one host, which decides what is fetched there first and nothing else.
 const HOST_SAMPLE: usize = 1 << 8;
 
 /// Pages that stand for all when mean weights by links are found.
@@ -33,6 +38,9 @@ const FIRST_LOOK_FROM: f64 = 1.0 / 7.0;
 /// Multiples of the golden ratio spread evenly within one, however many there are.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
+/// Pages that a blind probe is looked for among, at most.
+const BLIND_LOOKS: usize = 16;
+
 /// Links that a solution of the market touches, as a multiple of all: enough for every page to settle.
 const ROUNDS: usize = 4;
 
@@ -42,6 +50,7 @@ pub(super) struct Pages {
     copies: Copies,
     news: News,
     links: Links,
+    doubts: Doubts,
     /// Whether links count.
     by_links: bool,
     /// Pages of sources, by source number.
@@ -56,11 +65,12 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn new(settings: &Settings, truth: FxHashMap<PageKey, Value>) -> Self {
+    pub(super) fn new(settings: &Settings, seed: u64, truth: FxHashMap<PageKey, Value>) -> Self {
         Pages {
             copies: Copies::new(settings.parts.rhythm, settings.logs_all),
             news: News::new(settings.parts, settings.logs_all),
             links: Links::default(),
+            doubts: Doubts::new(settings.probes(), seed),
             by_links: settings.parts.links,
             sources: Vec::new(),
             held: Vec::new(),
@@ -93,15 +103,19 @@ impl Pages {
 
     /// Chance that a copy equals its page at `now`; `None` if there is no copy.
     pub(super) fn fresh_chance(&self, page: PageId, now: Time) -> Option<f64> {
-        self.copies.fresh_chance(page, now)
+        self.copies.fresh_chances(page, now, [1.0]).map(|[chance]| chance)
     }
 
     /// What is believed of the copies' freshness at `now`; `None` if there are none.
     pub(super) fn believed_fresh(&self, now: Time) -> Option<Believed> {
-        let step = self.held.len().div_ceil(SAMPLE).max(1);
-        let sample = self.held.iter().step_by(step);
-        let chances = sample.filter_map(|page| self.fresh_chance(*page, now));
-        Believed::of(chances, self.held.len(), self.copies.visits())
+        let step = self.held.len().div_ceil(FRESH_SAMPLE).max(1);
+        let sample: Vec<PageId> = self.held.iter().step_by(step).copied().collect();
+        let changes = sample.iter().map(|page| self.copies.page(*page).history().0);
+        let changes = changes.map(f64::from).sum::<f64>() * step as f64;
+        let doubt = Doubt::after(changes);
+        let chances =
+            sample.iter().filter_map(|page| self.copies.fresh_chances(*page, now, doubt.factors()));
+        Believed::of(chances, self.held.len())
     }
 
     pub(super) fn sources(&self) -> &[PageId] {
@@ -165,7 +179,7 @@ impl Pages {
 
     /// Hands weights on along links, and adds the waiting pages whose worth they change.
     fn settle_links(&mut self, work: usize, risen: &mut Vec<PageId>) {
-        let weigh = hands_on(&self.copies, self.links.mean_of_copies());
+        let weigh = hands_on(&self.copies, &self.doubts, self.links.mean_of_copies());
         self.links.settle(work, weigh, risen);
     }
 
@@ -187,10 +201,14 @@ impl Pages {
         self.copies.hinted(page, kind);
     }
 
+    pub(super) fn hint_records(&self, most: usize) -> Vec<HintRecord> {
+        self.copies.hint_records(most)
+    }
+
     /// Learns from the pages whose time is over, refits the priors of change rates, and hands on the
     /// weights that have moved. Returns the waiting pages whose worth links have changed.
     pub(super) fn learn(&mut self, now: Time) -> Vec<PageId> {
-        for (page, factor) in self.news.let_go(now) {
+        for (page, factor) in self.news.let_go(now, |page| self.doubts.own(page)) {
             self.copies.keep_factor(page, factor);
         }
         self.copies.repool();
@@ -199,6 +217,11 @@ impl Pages {
             self.relink(&mut risen);
         }
         risen
+    }
+
+    /// What pages brought that were fetched a while ago, since the last call.
+    pub(super) fn take_returns(&mut self) -> Vec<Return> {
+        self.news.take_returns()
     }
 
     /// Finds the mean weights by links anew, and hands on all weights that have moved.
@@ -212,7 +235,7 @@ impl Pages {
         let pages = sample(self.copies.len()).map(|page| PageId(page as u32));
         self.links.compare_with(copies, pages.filter(is_waiting));
         let moved: Vec<PageId> = {
-            let weigh = hands_on(&self.copies, self.links.mean_of_copies());
+            let weigh = hands_on(&self.copies, &self.doubts, self.links.mean_of_copies());
             let has_moved = |page: &&PageId| {
                 let weight = weigh(**page, self.links.weight(**page));
                 weight.is_some_and(|weight| self.links.has_moved(**page, weight))
@@ -225,17 +248,22 @@ impl Pages {
 
     /// The value of further fetches of a page that has been fetched.
     pub(super) fn value(&self, page: PageId, now: Time) -> Value {
-        if let Some(told) = self.told.get(&page) {
-            return *told;
-        }
-        match self.copy(page).source() {
-            None => self.copies.value(page),
-            Some(source) => Value::Source(self.news.source(source, now)),
-        }
+        let value =
+            self.told.get(&page).copied().unwrap_or_else(|| match self.copy(page).source() {
+                None => self.copies.value(page),
+                Some(source) => Value::Source(self.news.source(source, now)),
+            });
+        value.with_chance(self.doubts.own(page))
     }
 
     /// The value of a page never fetched, and since when it loses clicks; `None` without evidence.
     pub(super) fn first_value(&self, page: PageId, now: Time) -> Option<(Value, Time)> {
+        let (value, since) = self.undoubted_value(page, now)?;
+        Some((value.with_chance(self.doubts.own(page)), since))
+    }
+
+    /// The same if nothing spoke against the page.
+    fn undoubted_value(&self, page: PageId, now: Time) -> Option<(Value, Time)> {
         let level = self.level(page);
         self.news.value(page, level).or_else(|| {
             let factor = self.copy(page).kept_factor()?;
@@ -250,10 +278,57 @@ impl Pages {
         Some(value.worth(now.since(since).seconds(), 0.0))
     }
 
-    /// The same, but `f64::MAX` for a source, of which nothing is known before its first visit.
+    /// The same, but `f64::MAX` for a source, of which nothing is known before its first visit. One that
+    /// is doubted is worth what sources bring in the time until their first look.
     pub(super) fn offered_worth(&self, page: PageId, now: Time) -> Option<f64> {
-        let is_source = self.copy(page).source().is_some();
-        self.first_worth(page, now).or(is_source.then_some(f64::MAX))
+        self.first_worth(page, now).or_else(|| {
+            self.copy(page).source()?;
+            let is_doubted = self.doubts.own(page) < 1.0;
+            let expected = || self.value(page, now).worth(FIRST_LOOK.seconds(), 0.0);
+            Some(if is_doubted { expected() } else { f64::MAX })
+        })
+    }
+
+    /// Takes in what is said against a page. Returns whether that is new.
+    pub(super) fn doubted(&mut self, page: PageId, doubt: f64) -> bool {
+        let is_unfetched = self.copy(page).last().is_none();
+        self.doubts.hear(page, doubt, is_unfetched)
+    }
+
+    /// Chance that a fetch of a page brings nothing of its own.
+    pub(super) fn doubt(&self, page: PageId) -> f64 {
+        1.0 - self.doubts.own(page)
+    }
+
+    /// For a share of the calls a random page that only its doubt keeps below the price of its host, if
+    /// `is_free` allows its fetch.
+    pub(super) fn draw_blind(
+        &mut self,
+        now: Time,
+        price: impl Fn(HostId) -> f64,
+        is_free: impl Fn(PageId, HostId) -> bool,
+    ) -> Option<PageId> {
+        if !self.doubts.is_turn() {
+            return None;
+        }
+        for _ in 0..BLIND_LOOKS {
+            let (at, page) = self.doubts.suspect()?;
+            let copy = self.copy(page);
+            let host = copy.host();
+            if copy.last().is_some() || copy.is_gone() {
+                self.doubts.dismiss(at);
+            } else if is_free(page, host)
+                && self.undoubted_worth(page, now).is_some_and(|worth| worth >= price(host))
+            {
+                return Some(page);
+            }
+        }
+        None
+    }
+
+    fn undoubted_worth(&self, page: PageId, now: Time) -> Option<f64> {
+        let (value, since) = self.undoubted_value(page, now)?;
+        Some(value.worth(now.since(since).seconds(), 0.0))
     }
 
     /// Whether a page that has no place in a queue should have one: the target of a redirect that was
@@ -362,6 +437,11 @@ impl Pages {
 }
 
 /// What a copy with a given weight by links hands on, if `mean` is the mean of those weights.
-fn hands_on(copies: &Copies, mean: f64) -> impl Fn(PageId, f64) -> Option<f64> + Sync {
-    move |page, weight| Some(mean * copies.click_weight(page, weight / mean)?)
+/// What repeats another page or lies in a trap recommends nothing.
+fn hands_on(
+    copies: &Copies,
+    doubts: &Doubts,
+    mean: f64,
+) -> impl Fn(PageId, f64) -> Option<f64> + Sync {
+    move |page, weight| Some(doubts.own(page) * mean * copies.click_weight(page, weight / mean)?)
 }

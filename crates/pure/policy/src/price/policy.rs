@@ -17,7 +17,9 @@ use std::io;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{Discovery, Event, Observation, Outcome, PageId, PageKey, Reason, Time};
+use tidewatch_core::{
+    Discovery, Doubted, Event, Observation, Outcome, PageId, PageKey, Reason, Time,
+};
 
 use super::market::Market;
 use super::pages::Pages;
@@ -25,7 +27,9 @@ use super::probes::Probes;
 use super::queues::{Place, Queues};
 use super::settings::Settings;
 use super::value::Value;
-use crate::{Choice, DemandCurve, Explanation, Gate, Policy, Standing, WhatIf, saved};
+use crate::{
+    Choice, DemandCurve, Explanation, Gate, HintRecord, Policy, Return, Standing, WhatIf, saved,
+};
 
 /// A page never fetched is late after this many seconds: a source may show a dozen at once.
 const LATE_UNFETCHED: f64 = 600.0;
@@ -54,7 +58,7 @@ impl Price {
         Price {
             settings,
             now: Time::ZERO,
-            pages: Pages::new(&settings, truth),
+            pages: Pages::new(&settings, seed, truth),
             queues: Queues::default(),
             market: Market::new(settings.probes()),
             probes: Probes::new(settings.probes(), seed),
@@ -106,6 +110,19 @@ impl Price {
         }
     }
 
+    /// Takes in what is said against a page. One that is not queued yet waits for the end of the visit that
+    /// showed it.
+    fn doubt(&mut self, said: &Doubted) {
+        if !self.pages.is_known(said.page) || !self.pages.doubted(said.page, said.doubt) {
+            return;
+        }
+        if self.queues.is_unfetched(said.page) {
+            self.offer(said.page);
+        } else {
+            self.reschedule(said.page);
+        }
+    }
+
     fn take(&mut self, page: PageId) -> Choice {
         self.queues.take(page);
         self.market.took(self.pages.copy(page).host(), self.now);
@@ -137,6 +154,10 @@ impl Policy for Price {
                 }
             }
             Event::Asked(asked) => self.pages.asked(asked),
+            Event::Doubted(said) => {
+                self.now = self.now.max(said.at);
+                self.doubt(said);
+            }
         }
     }
 
@@ -149,6 +170,9 @@ impl Policy for Price {
             self.sweep_if_due();
         }
         if let Some(page) = self.next_probe(now, gate) {
+            return self.take(page);
+        }
+        if let Some(page) = self.next_blind(now, gate) {
             return self.take(page);
         }
         if let Some(page) = self.next_unfetched(now, gate) {
@@ -187,6 +211,18 @@ impl Policy for Price {
 
     fn what_if(&self, budget: f64) -> Option<WhatIf> {
         Some(self.foresee(budget))
+    }
+
+    fn doubt(&self, page: PageId) -> Option<f64> {
+        self.pages.is_known(page).then(|| self.pages.doubt(page))
+    }
+
+    fn take_returns(&mut self) -> Vec<Return> {
+        self.pages.take_returns()
+    }
+
+    fn hint_records(&self, most: usize) -> Vec<HintRecord> {
+        self.pages.hint_records(most)
     }
 
     fn standing(&self) -> Option<Standing> {

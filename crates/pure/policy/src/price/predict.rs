@@ -95,6 +95,12 @@ impl Predictor {
         self.skew.shape()
     }
 
+    /// What a page of these expected clicks tells of others: its clicks vary by 1 + m/a more than chance
+    /// makes them.
+    pub(super) fn tells(&self, expected: f64) -> f64 {
+        (1.0 + expected / self.shape()).recip()
+    }
+
     /// Includes a new page in the spread of predictions.
     pub(super) fn saw(&mut self, features: &[u32]) {
         let score = self.score(features).clamp(-MOST, MOST);

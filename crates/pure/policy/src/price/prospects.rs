@@ -72,6 +72,13 @@ impl Prospects {
         self.predictor.level_factor(levels)
     }
 
+    /// Clicks expected of a prospect in `seen` seconds after its fetch, and what it tells of others.
+    pub(super) fn expected(&self, host: HostId, page: Described<'_>, seen: f64) -> (f64, f64) {
+        let factor = page.factor * self.level_factor(page.levels);
+        let expected = seen / LIFE.seconds() * self.mean(host) * factor;
+        (expected, self.predictor.tells(expected))
+    }
+
     /// A prospect had `clicks` in `seen` seconds after its fetch.
     pub(super) fn learn(&mut self, host: HostId, page: Described<'_>, seen: f64, clicks: f64) {
         if !clicks.is_finite() {
@@ -79,7 +86,7 @@ impl Prospects {
         }
         let hosts = self.hosts.len().max(host.index() + 1);
         self.hosts.resize(hosts, Evidence::default());
-        // Of a page that is clicked more than others of its host a part tells as much as more time.
+        // A page from which more clicks are expected counts as more time.
         let part = seen / LIFE.seconds();
         let base = part * self.mean(host);
         let Described { features, levels, factor } = page;

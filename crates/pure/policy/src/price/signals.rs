@@ -16,18 +16,21 @@
 //! **Trust.** What a host's hints of a kind have in common is their recall r and the share p of empty
 //! ones, so that on a page ν = rΔ·p/(1 − p). (A rate ν in common would be that of the host's busiest
 //! pages, and hints about all others would count for nothing.) Both are shrunk towards all hosts. A page
-//! with h hints since its last fetch, g seconds ago, is unchanged with probability pʰe^(−αg), whenever
-//! the fetch is made. So over the visits with one hint
+//! with h hints since its last fetch, g seconds ago, is unchanged with probability q = pʰe^(−αg), whenever
+//! the fetch is made; then all h were empty. If it has changed, each was empty with probability
+//! (p − q)/(1 − q). So p and r are found by expectation and maximisation on line `[CM09]`: every visit adds
+//! the empty hints expected by the beliefs of that time, and
 //! ```text
-//! p = unchanged visits/Σe^(−αg),   and over all visits   r = (1 − p)·hints/ΣΔg.
+//! p = empty hints expected/hints,   r = (1 − p)·hints/ΣΔg.
 //! ```
-//! Several hints before one visit may stand for several changes, so they tell nothing about p.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{HostId, PageId};
 use tidewatch_math::roots::{Stop, bracket_upwards, newton};
 use tidewatch_math::special::poisson_tail;
+
+use crate::HintRecord;
 
 /// Hints with less recall are ignored.
 const LEAST_RECALL: f64 = 0.01;
@@ -39,14 +42,18 @@ const LEAST_PRECISION: f64 = 0.05;
 const MOST_RECALL: f64 = 0.99;
 /// Terms of the sums; what is beyond has a chance below 10⁻⁹ wherever hints say anything.
 const TERMS: u32 = 64;
-/// Prior visits and changes of a host, with the shares of all hosts.
-const PRIOR_VISITS: f64 = 2.0;
+/// Kinds that are told apart.
+const MOST_KINDS: usize = 256;
+/// Prior hints and changes of a host, with the shares of all hosts.
+const PRIOR: f64 = 2.0;
 /// Prior: half of the changes are hinted at, and one hint in ten is empty. A first hint makes its page due
 /// sooner, and what it proves to be worth counts at once.
 const FIRST_RECALL: f64 = 0.5;
 const FIRST_EMPTY: f64 = 0.1;
 /// Bounds of p: a hint is never certain, nor certainly empty.
 const EMPTY: (f64, f64) = (0.01, 0.99);
+/// Below this expected number of events V is a series, to the square of it.
+const YOUNG: f64 = 1e-4;
 /// Relative precision of ages: far finer than the beliefs.
 const WIDTH: f64 = 1e-6;
 const DOUBLINGS: u32 = 96;
@@ -101,7 +108,12 @@ impl Signalled {
     }
 
     fn at_age(&self, age: f64) -> f64 {
-        self.fresh_until(age) - (-self.unseen() * age).exp() * self.time_to(age)
+        let (unseen, all) = (self.unseen(), self.changes + self.noise);
+        if all * age < YOUNG {
+            // V = ∫αe^(−αx)ψ(x)dx to the third order, where w and e^(−αι)ψ differ by less than rounding.
+            return unseen * age * age * (0.5 - (unseen + 0.5 * self.hints()) * age / 3.0);
+        }
+        self.fresh_until(age) - (-unseen * age).exp() * self.time_to(age)
     }
 
     /// V `elapsed` seconds after the last fetch, with the hints since then.
@@ -125,10 +137,8 @@ impl Signalled {
         };
         // V′ = αe^(−αι)ψ(ι).
         let unseen = self.unseen();
-        let value_and_slope = |age: f64| {
-            let (time, fresh) = (self.time_to(age), (-unseen * age).exp());
-            (self.fresh_until(age) - fresh * time - worth, unseen * fresh * time)
-        };
+        let slope = |age: f64| unseen * (-unseen * age).exp() * self.time_to(age);
+        let value_and_slope = |age: f64| (missing(age), slope(age));
         newton(value_and_slope, bracket, bracket.0, Stop::relative(WIDTH))
             .map_or(bracket.1, |root| root.x)
     }
@@ -159,24 +169,24 @@ pub struct Hints {
 /// Visits since hints of a kind have come from a host.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Record {
-    /// Over visits with one hint: Σe^(−αg), and those that saw no change.
-    once: f64,
-    empty: f64,
-    /// Hints, and the changes expected between visits.
+    /// Hints, and how many of them are expected to have been empty.
     hints: f64,
+    empty: f64,
+    /// Changes expected between visits.
     expected: f64,
 }
 
 impl Hints {
-    /// A hint of a kind came. Kinds beyond 255 count as the last.
+    /// A hint of a kind came. Kinds beyond [`MOST_KINDS`] count as the last.
     pub fn hinted(&mut self, page: PageId, host: HostId, kind: &str) {
         let known = self.kinds.iter().position(|known| known == kind);
         let number = known.unwrap_or_else(|| {
-            self.kinds.push(kind.to_owned());
-            self.all.push(Record::default());
+            if self.kinds.len() < MOST_KINDS {
+                self.kinds.push(kind.to_owned());
+                self.all.push(Record::default());
+            }
             self.kinds.len() - 1
-        });
-        let number = number.min(usize::from(u8::MAX)) as u8;
+        }) as u8;
         self.hosts.entry((host, number)).or_default();
         let pending = self.pending.entry(page).or_default();
         if pending.len() < TERMS as usize {
@@ -197,16 +207,53 @@ impl Hints {
         if !(expected >= 0.0 && expected.is_finite()) {
             return;
         }
-        for kind in 0..self.kinds.len().min(256) {
-            let all = self.all[kind].shares(FIRST_RECALL, FIRST_EMPTY);
-            let Some(record) = self.hosts.get_mut(&(host, kind as u8)) else { continue };
-            let hints = pending.iter().filter(|hint| usize::from(**hint) == kind).count();
-            let (recall, _) = record.shares(all.0, all.1);
-            let unseen = (-(1.0 - recall) * expected).exp();
-            for record in [record, &mut self.all[kind]] {
-                record.note(changed, hints, expected, unseen);
-            }
+        let trusts = self.trusts(host);
+        let recall: f64 = trusts.iter().map(|trust| trust.recall).sum();
+        let of_kind = |kind| {
+            let is_of_kind = |hint: &u8| f64::from(u8::from(*hint == kind));
+            pending.iter().map(is_of_kind).sum::<f64>()
+        };
+        let all_empty = |trust: &Trust| trust.empty.powf(of_kind(trust.kind));
+        let unseen = (-(1.0 - recall).max(0.0) * expected).exp();
+        let unchanged = unseen * trusts.iter().map(all_empty).product::<f64>();
+        let share_empty = |empty: f64| match changed {
+            true if unchanged < 1.0 => (empty - unchanged) / (1.0 - unchanged),
+            true => 0.0,
+            false => 1.0,
+        };
+        for Trust { kind, empty, .. } in trusts {
+            let hints = of_kind(kind);
+            let seen = Record { hints, empty: hints * share_empty(empty), expected };
+            self.all[usize::from(kind)].add(seen);
+            self.hosts.entry((host, kind)).or_default().add(seen);
         }
+    }
+
+    /// How far to trust the kinds of hints that have come from a host.
+    fn trusts(&self, host: HostId) -> Vec<Trust> {
+        let kinds = (0..=u8::MAX).take(self.kinds.len());
+        kinds.filter_map(|kind| self.trust(host, kind)).collect()
+    }
+
+    fn trust(&self, host: HostId, kind: u8) -> Option<Trust> {
+        let record = self.hosts.get(&(host, kind))?;
+        let (recall, empty) = self.all[usize::from(kind)].shares(FIRST_RECALL, FIRST_EMPTY);
+        let (recall, empty) = record.shares(recall, empty);
+        Some(Trust { kind, recall, empty })
+    }
+
+    /// What is known of the hints from each host, by kind: those tested most, at most `most`.
+    pub fn records(&self, most: usize) -> Vec<HintRecord> {
+        let mut tested: Vec<_> =
+            self.hosts.iter().map(|(of, record)| (record.hints, *of)).collect();
+        tested.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let record = |&(hints, (host, kind)): &(f64, (HostId, u8))| {
+            let trust = self.trust(host, kind)?;
+            let kind = self.kinds.get(usize::from(kind))?.clone();
+            let (precision, recall) = (1.0 - trust.empty, trust.recall);
+            Some(HintRecord { host, kind, hints, precision, recall })
+        };
+        tested.iter().take(most).filter_map(record).collect()
     }
 
     /// How a page goes stale, if its host sends hints worth reading.
@@ -214,16 +261,9 @@ impl Hints {
         if self.kinds.is_empty() || changes <= 0.0 || !changes.is_finite() {
             return None;
         }
-        let (mut recall, mut noise) = (0.0, 0.0);
-        let mut trusted = Vec::new();
-        for kind in 0..self.kinds.len().min(256) {
-            let Some(record) = self.hosts.get(&(host, kind as u8)) else { continue };
-            let all = self.all[kind].shares(FIRST_RECALL, FIRST_EMPTY);
-            let (of_kind, empty) = record.shares(all.0, all.1);
-            let of_noise = of_kind * changes * empty / (1.0 - empty);
-            (recall, noise) = (recall + of_kind, noise + of_noise);
-            trusted.push((kind as u8, of_kind, of_noise));
-        }
+        let trusts = self.trusts(host);
+        let recall: f64 = trusts.iter().map(|trust| trust.recall).sum();
+        let noise: f64 = trusts.iter().map(|trust| trust.noise(changes)).sum();
         if recall < LEAST_RECALL || recall.min(1.0) * changes < LEAST_PRECISION * noise {
             return None;
         }
@@ -231,31 +271,44 @@ impl Hints {
         let one = Signalled { changes, recall: recall * scale, noise, added: 0.0 };
         let pending = self.pending.get(&page).map_or(&[][..], Vec::as_slice);
         let older = |kind: &u8| {
-            let trust = trusted.iter().find(|(number, ..)| number == kind);
-            trust.map_or(0.0, |(_, recall, noise)| {
-                (recall * scale * changes / noise).ln_1p() / one.unseen()
+            let trust = trusts.iter().find(|trust| trust.kind == *kind);
+            trust.map_or(0.0, |trust| {
+                (trust.recall * scale * changes / trust.noise(changes)).ln_1p() / one.unseen()
             })
         };
         Some(Signalled { added: pending.iter().map(older).sum(), ..one })
     }
 }
 
+/// How far to trust hints of a kind.
+#[derive(Clone, Copy)]
+struct Trust {
+    kind: u8,
+    /// r, and the share p of empty hints.
+    recall: f64,
+    empty: f64,
+}
+
+impl Trust {
+    /// ν: empty hints a second about a page that changes `changes` times a second.
+    fn noise(&self, changes: f64) -> f64 {
+        self.recall * changes * self.empty / (1.0 - self.empty)
+    }
+}
+
 impl Record {
-    fn note(&mut self, changed: bool, hints: usize, expected: f64, unseen: f64) {
-        if hints == 1 {
-            self.once += unseen;
-            self.empty += f64::from(u8::from(!changed));
-        }
-        self.hints += hints as f64;
-        self.expected += expected;
+    fn add(&mut self, seen: Record) {
+        self.hints += seen.hints;
+        self.empty += seen.empty;
+        self.expected += seen.expected;
     }
 
     /// Recall r and the share p of empty hints, shrunk towards the given ones.
     fn shares(&self, recall: f64, empty: f64) -> (f64, f64) {
-        let empty = (self.empty + PRIOR_VISITS * empty) / (self.once + PRIOR_VISITS);
+        let empty = (self.empty + PRIOR * empty) / (self.hints + PRIOR);
         let empty = empty.clamp(EMPTY.0, EMPTY.1);
         let told = (1.0 - empty) * self.hints;
-        let recall = (told + PRIOR_VISITS * recall) / (self.expected + PRIOR_VISITS);
+        let recall = (told + PRIOR * recall) / (self.expected + PRIOR);
         (recall.min(1.0), empty)
     }
 }
@@ -375,5 +428,32 @@ mod tests {
         let hinted = hints.of(PageId(1), host, 0.01).unwrap();
         assert!((hinted.added / hinted.per_hint() - 1.0).abs() < 1e-9);
         assert!(hinted.stale(0.0) > 0.5, "{hinted:?}");
+    }
+
+    /// Kinds may be the words of strangers.
+    #[test]
+    fn kinds_are_bounded() {
+        let mut hints = Hints::default();
+        for kind in 0..1000 {
+            hints.hinted(PageId(kind), HostId(0), &kind.to_string());
+        }
+        assert_eq!((hints.kinds.len(), hints.all.len()), (MOST_KINDS, MOST_KINDS));
+        assert_eq!(hints.pending[&PageId(999)], hints.pending[&PageId(MOST_KINDS as u32 - 1)]);
+    }
+
+    /// A host that hints at every page every day, and whose pages change once in a hundred days. A visit
+    /// that saw no change after thirty hints proves thirty of them empty. (Only visits with one hint
+    /// used to count, so such hints were trusted for good.)
+    #[test]
+    fn hints_that_come_all_the_time_are_not_trusted() {
+        let (host, mut hints) = (HostId(0), Hints::default());
+        for visit in 0..100 {
+            let page = PageId(visit);
+            (0..30).for_each(|_| hints.hinted(page, host, "raw"));
+            hints.fetched(page, host, visit % 4 == 0, 0.01, 30.0);
+        }
+        let (_, empty) = hints.all[0].shares(FIRST_RECALL, FIRST_EMPTY);
+        assert!(empty > 0.95, "{empty}");
+        assert_eq!(hints.of(PageId(1), host, 0.01), None);
     }
 }

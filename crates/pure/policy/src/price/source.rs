@@ -1,7 +1,7 @@
 //! A page watched for new links, and what a visit to it is worth.
 
 use tidewatch_math::roots::{Stop, solve};
-use tidewatch_math::special::g_inv;
+use tidewatch_math::special::{g, g_inv};
 
 /// A page watched for new links.
 ///
@@ -117,17 +117,11 @@ impl Source {
     }
 }
 
-/// ∫₀^τ s − τs(τ) for a page of value v > ω.
+/// ∫₀^τ s − τs(τ) for a page of value v > ω. At a* = ln(v/ω)/μ both forms are the same, so beyond it the
+/// first one stands still.
 fn lost(value: f64, decay: f64, elapsed: f64, price: f64) -> f64 {
-    let until = if price > 0.0 { (value / price).ln() / decay } else { f64::INFINITY };
-    let x = decay * elapsed;
-    if elapsed <= until {
-        // g(x) = x²/2 − x³/3 + …, of which 1 − (1 + x)e⁻ˣ keeps no digit for tiny x.
-        let g = if x < 1e-4 { x * x * (0.5 - x / 3.0) } else { -(-x).exp_m1() - x * (-x).exp() };
-        value / decay * if x.is_finite() { g } else { 1.0 }
-    } else {
-        (value - price - price * (value / price).ln()) / decay
-    }
+    let most = if price > 0.0 { (value / price).ln() } else { f64::INFINITY };
+    value / decay * g((decay * elapsed).min(most))
 }
 
 #[cfg(test)]

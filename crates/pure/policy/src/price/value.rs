@@ -128,6 +128,21 @@ pub enum Value {
 }
 
 impl Value {
+    /// What it is worth if a fetch brings anything with this chance only.
+    #[must_use]
+    pub fn with_chance(self, chance: f64) -> Value {
+        match self {
+            Value::Refresh { weight, size, staling } => {
+                Value::Refresh { weight: chance * weight, size, staling }
+            }
+            // Each of its pages is worth what it is; there are so many with this chance.
+            Value::Source(source) => {
+                Value::Source(Source { arrivals: chance * source.arrivals, ..source })
+            }
+            Value::Once { clicks, decay } => Value::Once { clicks: chance * clicks, decay },
+        }
+    }
+
     /// V: clicks that a fetch brings `elapsed` seconds after the last, or after birth if there was none.
     pub fn worth(&self, elapsed: f64, price: f64) -> f64 {
         match self {
@@ -190,7 +205,67 @@ impl Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidewatch_science::law::Poisson;
+    use proptest::prelude::*;
+    use tidewatch_science::law::{Lomax, Poisson};
+
+    /// Waits are known to this share ([`Signalled`] is the coarsest).
+    const WIDTH: f64 = 1e-5;
+
+    /// A number of any magnitude, by its decimal logarithm.
+    fn power(range: std::ops::Range<f64>) -> impl Strategy<Value = f64> {
+        range.prop_map(|power| 10f64.powf(power))
+    }
+
+    fn copies() -> impl Strategy<Value = Staling> {
+        let known = (power(-30.0..30.0), power(-30.0..30.0)).prop_map(|(shape, rate)| {
+            Staling::Whole(Lomax::uncertain_rate(shape, rate).unwrap().into())
+        });
+        // Recall and the share of empty hints are bounded by what `Hints` takes for trustworthy.
+        let hinted = (power(-30.0..30.0), 0.01..0.99_f64, 0.01..0.95_f64, power(-30.0..30.0));
+        let hinted = hinted.prop_map(|(changes, recall, empty, added)| {
+            let noise = recall * changes * empty / (1.0 - empty);
+            Staling::Hinted(Signalled { changes, recall, noise, added })
+        });
+        prop_oneof![known, hinted]
+    }
+
+    fn values() -> impl Strategy<Value = super::Value> {
+        let any = || power(-30.0..30.0);
+        prop_oneof![
+            (any(), power(-9.0..0.0), copies()).prop_map(|(weight, size, staling)| {
+                super::Value::Refresh { weight, size, staling }
+            }),
+            (any(), any(), any(), 0.0..4.0_f64).prop_map(|(arrivals, profit, decay, spread)| {
+                super::Value::Source(Source { arrivals, profit, decay, spread })
+            }),
+            (any(), any()).prop_map(|(clicks, decay)| super::Value::Once { clicks, decay }),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+        /// Over sixty decades every price has a wait, which rises with the price, and every time a worth.
+        #[test]
+        fn every_price_has_a_wait_and_every_time_a_worth(
+            value in values(), price in power(-30.0..30.0), more in 0.0..3.0_f64,
+            elapsed in power(-30.0..30.0),
+        ) {
+            let (wait, later) = (value.wait(price), value.wait(price * (1.0 + more)));
+            prop_assert!(wait >= 0.0 && later >= wait * (1.0 - WIDTH), "{wait} {later}");
+            prop_assert!(value.not_before(price) <= wait * (1.0 + WIDTH), "{}", value.not_before(price));
+            let (demand, less) = (value.demand(price), value.demand(price * (1.0 + more)));
+            // Up to a fetch a century is a bound.
+            prop_assert!(demand >= 0.0 && less <= demand * (1.0 + WIDTH) + CENTURY.recip(), "{demand} {less}");
+            let worth = value.worth(elapsed, price);
+            prop_assert!(worth >= 0.0, "{worth}");
+            prop_assert!(value.worth(f64::INFINITY, price) >= 0.0);
+            if let super::Value::Refresh { staling, .. } = value {
+                let (stale, mean) = (staling.stale(elapsed), staling.stale_mean_at(price));
+                let is_share = |share: f64| (-WIDTH..=1.0 + WIDTH).contains(&share);
+                prop_assert!(is_share(stale) && is_share(mean), "{stale} {mean}");
+            }
+        }
+    }
 
     #[test]
     fn copies_wait_as_the_classic_optimum_says() {

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod doubts;
 mod odd;
 mod price;
+mod reopened;
 mod robust;
 mod streams;
 mod web;

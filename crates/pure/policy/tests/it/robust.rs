@@ -51,7 +51,7 @@ fn every_policy_explains_itself() {
             assert!(why.page == page && !why.rule.is_empty(), "{}: {why:?}", entry.name);
             let is_number = match why.merit {
                 Merit::Clicks { worth, price, host_price } => {
-                    worth >= 0.0 && price > 0.0 && host_price >= price
+                    worth.is_none_or(|worth| worth >= 0.0) && price > 0.0 && host_price >= price
                 }
                 Merit::Score(score) => score.is_finite(),
                 Merit::Every(_) | Merit::Turn => true,

@@ -1,7 +1,7 @@
 //! Random event streams: a small web that fails, moves, hints and is clicked, drawn from a seed.
 
 use tidewatch_core::{
-    Asked, Content, Discovery, Event, FetchKind, HostId, Interest, InterestKind, LinkSeen,
+    Asked, Content, Discovery, Doubted, Event, FetchKind, HostId, Interest, InterestKind, LinkSeen,
     Observation, Outcome, PageId, PageKey, Rate, Signal, Span, Time,
 };
 use tidewatch_math::Draws;
@@ -128,6 +128,10 @@ impl Stream {
             }
             3 if self.draws.below(8) == 0 => self.set_budget(policy),
             4 => _ = self.discover(policy, None, false, false),
+            5 => {
+                let (page, at, doubt) = (self.any_page(), self.now, self.draws.uniform());
+                policy.learn(&Event::Doubted(Doubted { page, at, doubt }));
+            }
             _ => {}
         }
         let choice = policy.choose(self.now, &Gates(&self.opens));

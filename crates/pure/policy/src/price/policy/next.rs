@@ -28,6 +28,14 @@ impl Price {
         is_probe.then(|| self.probes.send(page))
     }
 
+    /// A page that only its doubt keeps from being fetched, for a share of the choices: beliefs about what
+    /// brings nothing must be able to prove wrong.
+    pub(super) fn next_blind(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
+        let (market, queues) = (&self.market, &self.queues);
+        let is_free = |page, host| queues.is_unfetched(page) && gate.is_open(host, page, now);
+        self.pages.draw_blind(now, |host| market.host_price(host), is_free)
+    }
+
     /// The dearest page never fetched that is worth the price.
     pub(super) fn next_unfetched(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
         for _ in 0..LOOKS {
@@ -42,7 +50,8 @@ impl Price {
         None
     }
 
-    /// The page that is gone and to be looked for again. One that never came is offered once more.
+    /// The next failed or vanished page to retry. A page that was never fetched is offered once more, and
+    /// fetched at once if it is worth the price.
     pub(super) fn next_retry(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
         for _ in 0..LOOKS {
             let page = self.queues.pop_retry(now, gate)?;
@@ -51,6 +60,9 @@ impl Price {
             }
             self.queues.remove(page);
             self.offer(page);
+            if let Some(page) = self.next_unfetched(now, gate) {
+                return Some(page);
+            }
         }
         None
     }
@@ -151,8 +163,8 @@ impl Price {
         self.worth_at(page, now, host_price) * self.market.price() / host_price
     }
 
-    /// The same for one that is never due at the price. Where all pages of a source are worth less than
-    /// the price, as if fetches cost nothing: this one does.
+    /// The same for one that is never due at the price. A spare fetch costs nothing, so that of a source
+    /// pages worth less than the price count as well.
     fn worth_if_spare(&self, page: PageId, now: Time) -> f64 {
         let worth = self.worth_now(page, now);
         if worth > 0.0 { worth } else { self.worth_at(page, now, LEAST) }

@@ -18,6 +18,8 @@ const RETRY: Span = Span::MINUTE.times(10);
 /// A redirect is no failure, since its target is a page of its own: the page is tried again after a day,
 /// doubled every time.
 const MOVED_AGAIN: Span = Span::HOUR.times(12);
+/// Neither waits for longer: a server that was down for a day is not forgotten for months.
+const LONGEST_RETRY: Span = Span::WEEK;
 /// A page that is gone is not looked for sooner.
 const GONE_AGAIN: Span = Span::WEEK;
 
@@ -88,11 +90,13 @@ impl Price {
         } else if copy.last().is_some() {
             self.schedule(page, at);
         } else if why == Reason::Redirect {
-            self.queues.retry_at(page, host, Some(at + MOVED_AGAIN.times(1 << failures)));
+            let wait = MOVED_AGAIN.times(1 << failures).min(LONGEST_RETRY);
+            self.queues.retry_at(page, host, Some(at + wait));
         } else if failures < ATTEMPTS {
             self.offer(page);
         } else {
-            self.queues.retry_at(page, host, Some(at + RETRY.times(1 << failures)));
+            let wait = RETRY.times(1 << failures).min(LONGEST_RETRY);
+            self.queues.retry_at(page, host, Some(at + wait));
         }
     }
 

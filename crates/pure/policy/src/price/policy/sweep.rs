@@ -53,7 +53,7 @@ impl Price {
         }
         let nothing = || (Vec::new(), Vec::new());
         let mut items: FxHashMap<HostId, (Vec<PageId>, Vec<f64>)> =
-            crowded.iter().map(|(host, _)| (*host, nothing())).collect();
+            crowded.iter().map(|one| (one.host, nothing())).collect();
         for (worth, host) in stock {
             if let Some((_, worths)) = items.get_mut(host) {
                 worths.push(*worth);
@@ -65,11 +65,11 @@ impl Price {
                 held.push(page);
             }
         }
-        for (host, allowed) in crowded {
-            let Some((held, worths)) = items.remove(&host) else { continue };
+        for one in crowded {
+            let Some((held, worths)) = items.remove(&one.host) else { continue };
             let (sources, copies) = self.pages.values_of(&held, now);
             let wanted = Wanted::new(sources, worths).and_copies(copies);
-            self.market.price_host(host, allowed, &wanted);
+            self.market.price_host(one, &wanted);
         }
     }
 

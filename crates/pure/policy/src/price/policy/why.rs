@@ -5,9 +5,9 @@ use tidewatch_core::{FetchKind, HostId, PageId, Span, Time};
 use super::Price;
 use crate::DemandCurve;
 use crate::explanation::{Belief, Due, Early, Explanation, History, Lever, Merit, WhatIf};
-use crate::price::clearing::clear_to;
+use crate::price::clearing::{WIDTH, clear};
 use crate::price::demand::demand;
-use crate::price::market::{LEAST, SOLVED, STOCK, worked_off};
+use crate::price::market::{LEAST, STOCK, worked_off};
 use crate::price::queues::Place;
 use crate::price::value::Value;
 
@@ -23,34 +23,38 @@ impl Price {
             return None;
         }
         let copy = self.pages.copy(page);
-        let (value, since, kind) = if let Some(last) = copy.last() {
+        let host_price = self.market.host_price(copy.host());
+        let (known, kind) = if let Some(last) = copy.last() {
             let is_source = copy.source().is_some();
             let kind = if is_source { FetchKind::Source } else { FetchKind::Refresh };
-            (self.pages.value(page, now), last, kind)
+            (Some((self.pages.value(page, now), last)), kind)
         } else {
-            let unknown = (Value::Once { clicks: 0.0, decay: 0.0 }, now);
-            let (value, since) = self.pages.first_value(page, now).unwrap_or(unknown);
             let is_news = self.pages.is_news(page);
-            (value, since, if is_news { FetchKind::New } else { FetchKind::Frontier })
+            let kind = if is_news { FetchKind::New } else { FetchKind::Frontier };
+            (self.pages.first_value(page, now), kind)
         };
-        let host_price = self.market.host_price(copy.host());
-        let worth = value.worth(self.pages.waited(page, since, now), host_price);
+        let waited = known.as_ref().map_or(0.0, |(_, since)| self.pages.waited(page, *since, now));
+        let worth = known.as_ref().map(|(value, _)| value.worth(waited, host_price));
         let reached = || {
-            let due = self.pages.due(page, since, value.wait(host_price)).into_iter();
-            due.chain(self.pages.first_look(page, since)).min()
+            let (value, since) = known.as_ref()?;
+            let due = self.pages.due(page, *since, value.wait(host_price)).into_iter();
+            due.chain(self.pages.first_look(page, *since)).min()
         };
         let (due, early) = self.due_of(page, now, reached);
         let (changes, visits) = copy.history();
         let merit = Merit::Clicks { worth, price: self.price(), host_price };
         Some(Explanation {
             kind: Some(kind),
-            since: Some(since),
+            since: known.as_ref().map(|(_, since)| *since),
             is_gone: copy.is_gone(),
             failures: copy.failures(),
             early,
+            doubt: self.pages.doubt(page),
             is_outdated: self.is_plan_due(now),
             sooner: levers(kind),
-            belief: self.belief(&value, page, now.since(since).seconds()),
+            belief: known
+                .as_ref()
+                .map_or(Belief::Unstated, |(value, _)| self.belief(value, page, waited)),
             history: Some(History { changes: changes.into(), visits: visits.into() }),
             ..Explanation::new(page, RULE, merit, due)
         })
@@ -130,8 +134,8 @@ impl Price {
         let probes = budget * self.settings.probes();
         let rest = budget - probes;
         let wanted = |price: f64| offers.wanted(price);
-        let price = clear_to(SOLVED, wanted, rest, self.price()).max(LEAST);
-        let below = price * (1.0 - 2.0 * SOLVED);
+        let price = clear(wanted, rest, self.price()).max(LEAST);
+        let below = price * (1.0 - 2.0 * WIDTH);
         let (all, more) = (wanted(price), wanted(below));
         let part = if more > all { ((rest - all) / (more - all)).clamp(0.0, 1.0) } else { 0.0 };
         let [some, most] = [price, below].map(|price| offers.at(price));
