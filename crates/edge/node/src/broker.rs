@@ -7,7 +7,7 @@
 use std::time::{Duration, SystemTime};
 
 use async_nats::ServerAddr;
-use async_nats::jetstream::context::{CreateKeyValueErrorKind, CreateStreamErrorKind};
+use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::kv::{self, UpdateErrorKind};
 use async_nats::jetstream::stream::{self, StorageType, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
@@ -105,11 +105,19 @@ pub enum BrokerError {
     },
     /// There is no cluster to look at.
     #[error(
-        "the brokers at {addresses} hold no cluster yet; begin one with `tidewatch crawl SEED… --cluster          {addresses} --dir DIR --checkpoints DIR`"
+        "the brokers at {addresses} hold no cluster yet; begin one with `tidewatch crawl SEED… --cluster {addresses} --dir DIR --checkpoints DIR`"
     )]
     NoCluster {
         /// Their addresses.
         addresses: String,
+    },
+    /// Several nodes are meant.
+    #[error("the names of {count} nodes begin with {prefix}; write more of the name")]
+    Ambiguous {
+        /// The beginning of a name.
+        prefix: String,
+        /// How many nodes have it.
+        count: usize,
     },
     /// The members run another version.
     #[error(
@@ -136,6 +144,11 @@ impl BrokerError {
     pub(crate) fn failed(what: &'static str, why: impl std::fmt::Display) -> BrokerError {
         BrokerError::Failed { what, why: why.to_string() }
     }
+
+    /// Whether the brokers may do it soon: a leader is being elected.
+    pub(crate) const fn may_pass(&self) -> bool {
+        matches!(self, BrokerError::Failed { .. })
+    }
 }
 
 /// A connection to the brokers. Cheap to clone; reconnects by itself.
@@ -161,7 +174,11 @@ impl Broker {
     /// not be checked, in sentences.
     pub async fn connect(urls: &str) -> Result<(Broker, Vec<String>), BrokerError> {
         let addresses = addresses(urls)?;
-        let options = ConnectOptions::new()
+        let options = match credentials(&addresses) {
+            Some((user, password)) => ConnectOptions::with_user_and_password(user, password),
+            None => ConnectOptions::new(),
+        };
+        let options = options
             .name("tidewatch")
             .connection_timeout(Duration::from_secs(2))
             .request_timeout(Some(PATIENCE))
@@ -170,7 +187,7 @@ impl Broker {
                 Duration::from_millis(50 * attempts.min(20) as u64)
             })
             .event_callback(|_: Event| async {});
-        let no_broker = |why: String| BrokerError::NoBroker { addresses: urls.to_owned(), why };
+        let no_broker = |why: String| BrokerError::NoBroker { addresses: shown(&addresses), why };
         let connecting = tokio::time::timeout(FIRST_WAIT, options.connect(&addresses[..])).await;
         let client = match connecting {
             Ok(connected) => connected.map_err(|error| no_broker(error.to_string()))?,
@@ -182,9 +199,11 @@ impl Broker {
         }
         let mut context = jetstream::new(client.clone());
         context.set_timeout(PATIENCE);
-        if context.query_account().await.is_err() {
+        if !info.jetstream {
             return Err(BrokerError::NoJetStream { name: info.server_name });
         }
+        let account = context.query_account().await;
+        account.map_err(|error| BrokerError::failed("open the account", error))?;
         let notes = monitor::check(&addresses).await?;
         Ok((Broker { client, context }, notes))
     }
@@ -208,16 +227,11 @@ impl Broker {
             num_replicas: REPLICAS,
             ..kv::Config::default()
         };
-        let store = match self.context.get_key_value(name).await {
-            Ok(store) => store,
-            Err(_) => self.context.create_key_value(config).await.map_err(|error| {
-                let why = std::error::Error::source(&error)
-                    .map_or_else(|| error.to_string(), ToString::to_string);
-                match error.kind() {
-                    CreateKeyValueErrorKind::BucketCreate => BrokerError::TooFewReplicas { why },
-                    _ => BrokerError::failed("make a bucket", why),
-                }
-            })?,
+        let store = if let Ok(store) = self.context.get_key_value(name).await {
+            store
+        } else {
+            let made = self.context.create_key_value(config).await;
+            made.map_err(|error| not_made("make a bucket", &error))?
         };
         let stream = self.context.get_stream(format!("KV_{name}")).await;
         let stream = stream.map_err(|error| BrokerError::failed("open a bucket", error))?;
@@ -227,23 +241,27 @@ impl Broker {
 
     /// A log of messages under `subjects`, made if it is missing.
     pub async fn log(&self, name: &str, subjects: &str) -> Result<Stream, BrokerError> {
+        self.log_for(name, subjects, Duration::ZERO).await
+    }
+
+    /// The same for a log that forgets messages after some time; zero for never.
+    pub(crate) async fn log_for(
+        &self,
+        name: &str,
+        subjects: &str,
+        max_age: Duration,
+    ) -> Result<Stream, BrokerError> {
         let config = stream::Config {
             name: name.to_owned(),
             subjects: vec![subjects.to_owned()],
             storage: StorageType::File,
             num_replicas: REPLICAS,
             duplicate_window: REMEMBERED,
+            max_age,
             ..stream::Config::default()
         };
-        let stream =
-            self.context.get_or_create_stream(config).await.map_err(|error| {
-                match error.kind() {
-                    CreateStreamErrorKind::JetStream(why) => {
-                        BrokerError::TooFewReplicas { why: why.to_string() }
-                    }
-                    _ => BrokerError::failed("make a stream", error),
-                }
-            })?;
+        let made = self.context.get_or_create_stream(config).await;
+        let stream = made.map_err(|error| not_made("make a stream", &error))?;
         replicated(&stream)?;
         Ok(stream)
     }
@@ -326,18 +344,36 @@ impl Bucket {
     }
 }
 
+/// The server's error, if it answered the request.
+fn answered(error: &(dyn std::error::Error + 'static)) -> Option<jetstream::Error> {
+    std::iter::successors(Some(error), |error| error.source()).find_map(|error| {
+        let made = error.downcast_ref::<CreateStreamError>().map(CreateStreamError::kind);
+        match made {
+            Some(CreateStreamErrorKind::JetStream(told)) => Some(told),
+            _ => error.downcast_ref::<jetstream::Error>().cloned(),
+        }
+    })
+}
+
+/// Why a bucket or stream could not be made. If there is no leader, one will be elected; anything else that
+/// the server says is about replicas.
+fn not_made(what: &'static str, error: &(dyn std::error::Error + 'static)) -> BrokerError {
+    let leaderless = [ErrorCode::CLUSTER_NOT_AVAILABLE, ErrorCode::CLUSTER_NOT_LEADER];
+    match answered(error) {
+        Some(told) if !leaderless.contains(&told.error_code()) => {
+            BrokerError::TooFewReplicas { why: told.to_string() }
+        }
+        _ => BrokerError::failed(what, error),
+    }
+}
+
 /// Whether a write was refused because another one came first, or is on its way.
 fn is_refused(error: &kv::UpdateError) -> bool {
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        if let Some(told) = inner.downcast_ref::<async_nats::jetstream::Error>() {
-            let code = told.error_code();
-            return code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE
-                || code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT;
-        }
-        source = inner.source();
-    }
-    error.kind() == UpdateErrorKind::WrongLastRevision
+    answered(error).map_or(error.kind() == UpdateErrorKind::WrongLastRevision, |told| {
+        let code = told.error_code();
+        code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE
+            || code == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
+    })
 }
 
 fn replicated(stream: &Stream) -> Result<(), BrokerError> {
@@ -356,11 +392,43 @@ fn addresses(urls: &str) -> Result<Vec<ServerAddr>, BrokerError> {
             if address.contains("://") { address.to_owned() } else { format!("nats://{address}") };
         let parsed: Result<ServerAddr, _> = url.parse();
         parsed.map_err(|error| BrokerError::BadAddress {
-            address: address.to_owned(),
+            // Before an @ there may be a password.
+            address: address.rsplit('@').next().unwrap_or_default().to_owned(),
             why: error.to_string(),
         })
     };
     urls.split(',').map(|address| one(address.trim())).collect()
+}
+
+/// User and password of the first address that has them. The client does not take them from there itself.
+fn credentials(addresses: &[ServerAddr]) -> Option<(String, String)> {
+    let named =
+        addresses.iter().find_map(|address| Some((address.username()?, address.password()?)));
+    named.map(|(user, password)| (unescape(user), unescape(password)))
+}
+
+/// Text in which `%41` stands for a byte.
+fn unescape(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let code = (*first == b'%').then(|| after.get(..2)).flatten();
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Addresses as they were given, without passwords.
+pub(crate) fn shown_of(urls: &str) -> String {
+    addresses(urls).map_or_else(|error| error.to_string(), |addresses| shown(&addresses))
+}
+
+/// Addresses without passwords.
+fn shown(addresses: &[ServerAddr]) -> String {
+    let one = |address: &ServerAddr| format!("nats://{}:{}", address.host(), address.port());
+    addresses.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
 fn is_new_enough(version: &str) -> bool {
@@ -372,6 +440,16 @@ fn is_new_enough(version: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passwords_are_read_and_never_shown() {
+        let all = addresses("nats://a.example,nats://me:p%40ss%2@b.example:4333").unwrap();
+        assert_eq!(credentials(&all), Some(("me".to_owned(), "p@ss%2".to_owned())));
+        assert_eq!(shown(&all), "nats://a.example:4222,nats://b.example:4333");
+        assert_eq!(credentials(&addresses("a.example").unwrap()), None);
+        let refused = addresses("nats://me:p@ss@b.example:port").unwrap_err().to_string();
+        assert!(refused.contains("`b.example:port`") && !refused.contains("p@ss"), "{refused}");
+    }
 
     #[test]
     fn versions_compare_by_number() {

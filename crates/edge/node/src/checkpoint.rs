@@ -3,6 +3,7 @@
 //! # What lies there
 //!
 //! ```text
+//! crawl-ID                        marks the store as this crawl's
 //! partition-7/files/HASH          the bytes of a file, or of 64 MB of it
 //! partition-7/checkpoint-E-N.json which files a checkpoint has: path, length, hashes
 //! ```
@@ -11,6 +12,10 @@
 //! that it can go on at once. They are uploaded from there. A file that is there already, by its hash, is
 //! not uploaded again. The name of the list goes through the cluster's fence; only then does the
 //! checkpoint count.
+//!
+//! A directory that is not mounted looks like an empty one. So the first node marks the store, and nothing is
+//! uploaded to one without the mark: otherwise links would be deleted at the brokers for the sake of a
+//! checkpoint that nobody else can read.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,23 +26,28 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
+use object_store::prefix::PrefixStore;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
 use serde::{Deserialize, Serialize};
+use tidewatch_cluster::wire::Crawl;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::NodeError;
-use crate::record;
+use crate::{record, s3};
 
 /// Bytes under one key.
 const CHUNK: usize = 64 << 20;
 /// A chunk that is younger is there for the next checkpoint too.
 const FRESH: Duration = Duration::from_mins(30);
-/// What no checkpoint needs is deleted when it is older. Longer than [`FRESH`] and an upload together.
+/// Unneeded objects are deleted when they are older. Longer than [`FRESH`] and an upload together.
 const KEPT: Duration = Duration::from_hours(3);
 /// Not part of a partition's state, or made anew when it is opened.
 const LEFT_OUT: [&str; 4] = ["lock", "status.json", "status.new", "ask.sock"];
+/// Directories that are not part of a partition's state: the index is made anew from the archive.
+const DIRS_LEFT_OUT: [&str; 1] = ["index"];
 /// Ending of the file that names the epoch of the last opening.
 const EPOCH: &str = "epoch";
 
@@ -54,23 +64,69 @@ struct Listed {
 pub struct Checkpoints {
     at: String,
     store: Arc<dyn ObjectStore>,
+    /// The mark of the crawl's store.
+    mark: Option<Key>,
     /// Chunks of the last checkpoint, which nobody deletes.
     known: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Checkpoints {
-    /// The store at a directory that all nodes share.
+    /// The store at a directory that all nodes share, or at `s3://BUCKET/PREFIX` with the settings in
+    /// the usual `AWS_…` variables.
     pub fn open(at: &str) -> Result<Checkpoints, NodeError> {
-        let failed = |why: String| NodeError::Checkpoints { at: at.to_owned(), why };
-        if at.contains("://") {
-            let why = "only a directory is supported, such as a network file system";
-            return Err(failed(why.to_owned()));
+        Self::set_up(at, AmazonS3Builder::from_env())
+    }
+
+    fn set_up(at: &str, settings: AmazonS3Builder) -> Result<Checkpoints, NodeError> {
+        let store = if at.contains("://") { in_bucket(at, settings) } else { in_directory(at) };
+        let failed = |why| NodeError::Checkpoints { at: at.to_owned(), why };
+        let store = store.map_err(failed)?;
+        Ok(Checkpoints { at: at.to_owned(), store, mark: None, known: Arc::default() })
+    }
+
+    /// Writes and deletes an object, so that a wrong address or a missing right shows at once.
+    pub(crate) async fn try_out(&self, name: &str) -> Result<(), NodeError> {
+        let key = Key::from(format!("try-{name}"));
+        let put = self.store.put(&key, Bytes::from_static(b"tidewatch").into()).await;
+        put.map_err(|error| self.failed(error))?;
+        self.store.delete(&key).await.map_err(|error| self.failed(error))
+    }
+
+    /// The same store, which must be that of a crawl. `named` are checkpoints that count; a store that has
+    /// none of them is not marked, unless there are none yet.
+    pub(crate) async fn of_crawl(self, crawl: Crawl, named: &[String]) -> Result<Self, NodeError> {
+        let (marked, mark) = (self.unreached(crawl), mark(crawl));
+        if marked.store.head(&mark).await.is_ok() {
+            return Ok(marked);
         }
-        fs::create_dir_all(at).map_err(|error| failed(error.to_string()))?;
-        let store =
-            LocalFileSystem::new_with_prefix(at).map_err(|error| failed(error.to_string()))?;
-        let (store, known) = (Arc::new(store.with_fsync(true)), Arc::default());
-        Ok(Checkpoints { at: at.to_owned(), store, known })
+        let mut is_ours = named.is_empty();
+        for object in named {
+            is_ours = is_ours || marked.store.head(&Key::from(object.as_str())).await.is_ok();
+        }
+        if is_ours {
+            let put = marked.store.put(&mark, Bytes::from_static(b"tidewatch").into()).await;
+            put.map_err(|error| marked.failed(error))?;
+        }
+        Ok(marked)
+    }
+
+    /// The same store, which must be that of a crawl once it can be reached.
+    pub(crate) fn unreached(self, crawl: Crawl) -> Self {
+        Checkpoints { mark: Some(mark(crawl)), ..self }
+    }
+
+    /// Fails unless the store is there and this crawl's.
+    async fn check_mark(&self) -> Result<(), NodeError> {
+        let Some(mark) = &self.mark else { return Ok(()) };
+        let Err(error) = self.store.head(mark).await else { return Ok(()) };
+        // The next store found there may be another one.
+        self.known().clear();
+        Err(match error {
+            object_store::Error::NotFound { .. } => self.failed(
+                "it is not the store of this crawl's checkpoints; is it mounted, and the address right?",
+            ),
+            error => self.failed(error),
+        })
     }
 
     /// The same store for one opening of a partition.
@@ -120,6 +176,7 @@ impl Checkpoints {
         name: &str,
         staged: &Staged,
     ) -> Result<String, NodeError> {
+        self.check_mark().await?;
         let mut list: Vec<Listed> = Vec::new();
         for (path, length) in &staged.files {
             let mut chunks = Vec::new();
@@ -159,6 +216,7 @@ impl Checkpoints {
         object: &str,
         dir: &Path,
     ) -> Result<(), NodeError> {
+        self.check_mark().await?;
         let list = self.get(object).await?;
         let list: Vec<Listed> =
             serde_json::from_slice(&list).map_err(|error| self.failed(error))?;
@@ -186,6 +244,28 @@ impl Checkpoints {
         }
         Ok(())
     }
+}
+
+/// The key of the object that marks the store of a crawl.
+fn mark(crawl: Crawl) -> Key {
+    Key::from(format!("crawl-{:016x}", crawl.0))
+}
+
+/// A directory, which is created if missing.
+fn in_directory(at: &str) -> Result<Arc<dyn ObjectStore>, String> {
+    fs::create_dir_all(at).map_err(|error| error.to_string())?;
+    let store = LocalFileSystem::new_with_prefix(at).map_err(|error| error.to_string())?;
+    Ok(Arc::new(store.with_fsync(true)))
+}
+
+/// A bucket, or a folder of it.
+fn in_bucket(at: &str, settings: AmazonS3Builder) -> Result<Arc<dyn ObjectStore>, String> {
+    let Some(path) = at.strip_prefix("s3://") else {
+        return Err("name a directory or s3://BUCKET/PREFIX".to_owned());
+    };
+    let prefix = path.split_once('/').map_or("", |(_, prefix)| prefix);
+    let store = s3::bucket(at, settings).map_err(|error| error.to_string())?;
+    Ok(Arc::new(PrefixStore::new(store, Key::from(prefix))))
 }
 
 /// How long ago an object was written.
@@ -220,7 +300,9 @@ impl Staged {
             let kind = entry.file_type()?;
             let name = path.to_string_lossy().into_owned();
             if kind.is_dir() {
-                self.add(from, &path)?;
+                if !DIRS_LEFT_OUT.contains(&name.as_str()) {
+                    self.add(from, &path)?;
+                }
             } else if kind.is_file() && !LEFT_OUT.contains(&name.as_str()) {
                 let length = entry.metadata()?.len();
                 let to = self.dir.join(&path);
@@ -267,20 +349,21 @@ mod tests {
 
     /// What was staged comes back, even if the archive grew and other files changed meanwhile; what is
     /// damaged is refused.
-    #[tokio::test]
-    async fn a_checkpoint_comes_back_as_it_was() {
+    async fn comes_back(store: Checkpoints) {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("part/archive")).unwrap();
         fs::write(at("part/archive/tidewatch-00001.warc.gz"), "one").unwrap();
         fs::write(at("part/synced"), "1").unwrap();
         fs::write(at("part/status.json"), "{}").unwrap();
+        fs::create_dir_all(at("part/index")).unwrap();
+        fs::write(at("part/index/meta.json"), "{}").unwrap();
         let staged = Staged::take(&at("part"), &at("staging")).unwrap();
         let mut archive =
             File::options().append(true).open(at("part/archive/tidewatch-00001.warc.gz")).unwrap();
         archive.write_all(b" two").unwrap();
         fs::write(at("part/synced"), "2").unwrap();
-        let store = Checkpoints::open(at("store").to_str().unwrap()).unwrap();
+        store.try_out("1f03").await.unwrap();
         let object = store.upload(7, "1-1", &staged).await.unwrap();
         drop(staged);
         assert!(!at("staging").exists());
@@ -290,13 +373,75 @@ mod tests {
         assert_eq!(read("archive/tidewatch-00001.warc.gz"), "one");
         assert_eq!(read("synced"), "1");
         assert!(!at("back/status.json").exists(), "figures are made anew");
-        let chunks = fs::read_dir(at("store/partition-7/files")).unwrap();
-        let chunk = chunks.map(|chunk| chunk.unwrap().path()).next().unwrap();
-        fs::write(chunk, "no").unwrap();
+        assert!(!at("back/index").exists(), "and so is the index");
+        let all: Vec<_> = store.store.list(None).map(|found| found.unwrap()).collect().await;
+        assert_eq!(all.len(), 3, "two chunks and the list: {all:?}");
+        let chunk = all.iter().find(|found| found.location.as_ref().contains("files")).unwrap();
+        store.store.put(&chunk.location, Bytes::from_static(b"no").into()).await.unwrap();
         let refused = store.restore(7, &object, &at("again")).await.unwrap_err().to_string();
         assert!(refused.contains("is damaged"), "{refused}");
-        let refused = Checkpoints::open("s3://bucket").err().unwrap().to_string();
-        assert!(refused.contains("only a directory is supported"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_checkpoint_in_a_directory_comes_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        comes_back(Checkpoints::open(dir.path().join("store").to_str().unwrap()).unwrap()).await;
+        let refused = Checkpoints::open("gs://bucket").err().unwrap().to_string();
+        assert!(refused.contains("name a directory or s3://BUCKET/PREFIX"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_checkpoint_in_a_bucket_comes_back_as_it_was() {
+        let Some(server) = tidewatch_testing::s3::S3::start("tidewatch") else { return };
+        let settings = |allows_http| {
+            AmazonS3Builder::new()
+                .with_endpoint(server.endpoint())
+                .with_access_key_id("key")
+                .with_secret_access_key("secret")
+                .with_allow_http(allows_http)
+        };
+        comes_back(Checkpoints::set_up("s3://tidewatch/some/where", settings(true)).unwrap()).await;
+        let refusal = async |at: &str, allows_http| {
+            let store = Checkpoints::set_up(at, settings(allows_http)).unwrap();
+            store.try_out("1f03").await.unwrap_err().to_string()
+        };
+        let missing = refusal("s3://nobody-made-this", true).await;
+        assert!(missing.contains("NoSuchBucket"), "{missing}");
+        let clear = refusal("s3://tidewatch", false).await;
+        assert!(clear.contains("AWS_ALLOW_HTTP=true"), "{clear}");
+    }
+
+    /// A directory that is not mounted is there and empty. Nothing may be uploaded to it, and once the right
+    /// one is back, everything that it lacks is uploaded.
+    #[tokio::test]
+    async fn a_store_that_is_gone_is_not_replaced_by_an_empty_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let open = || Checkpoints::open(at("store").to_str().unwrap()).unwrap();
+        let ours = async |named: &[String]| open().of_crawl(Crawl(7), named).await.unwrap();
+        fs::create_dir_all(at("part")).unwrap();
+        fs::write(at("part/synced"), "1").unwrap();
+        let stage = || Staged::take(&at("part"), &at("staging")).unwrap();
+        let store = ours(&[]).await;
+        let first = store.upload(7, "1-1", &stage()).await.unwrap();
+        fs::rename(at("store"), at("away")).unwrap();
+        let refused = store.upload(7, "1-2", &stage()).await.unwrap_err().to_string();
+        assert!(refused.contains("is it mounted"), "{refused}");
+        assert!(!at("store/partition-7").exists(), "nothing was written to the wrong place");
+        let refused = store.restore(7, &first, &at("back")).await.unwrap_err().to_string();
+        assert!(refused.contains("is it mounted"), "{refused}");
+        // A node that starts now does not take it for the store either.
+        let named = [first.clone()];
+        assert!(ours(&named).await.upload(7, "2-1", &stage()).await.is_err());
+        let _ = fs::remove_dir_all(at("store"));
+        fs::rename(at("away"), at("store")).unwrap();
+        fs::remove_dir_all(at("store/partition-7/files")).unwrap();
+        let second = store.upload(7, "1-2", &stage()).await.unwrap();
+        store.restore(7, &second, &at("back")).await.unwrap();
+        assert_eq!(fs::read_to_string(at("back/synced")).unwrap(), "1");
+        // The store of a cluster that began without marks is known by its checkpoints.
+        fs::remove_file(at("store/crawl-0000000000000007")).unwrap();
+        ours(&[second]).await.upload(7, "2-1", &stage()).await.unwrap();
     }
 
     #[test]

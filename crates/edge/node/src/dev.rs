@@ -97,6 +97,11 @@ impl Brokers {
         urls.collect::<Vec<_>>().join(",")
     }
 
+    /// Their ports for clients.
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.ports.len()
@@ -141,10 +146,11 @@ impl Brokers {
         let sync = if habits.sync_always { ", sync_interval: always" } else { "" };
         let store = self.dir.join(format!("broker-{number}"));
         let cluster = if habits.count > 1 {
+            // Nodes keep to the addresses that they are given, which may be those of a proxy.
             let routes = self.ports.iter().map(|port| format!("nats://127.0.0.1:{}", route(*port)));
             let routes = routes.collect::<Vec<_>>().join(", ");
             format!(
-                "cluster {{ name: tidewatch, listen: 127.0.0.1:{}, routes: [{routes}] }}\n",
+                "cluster {{ name: tidewatch, listen: 127.0.0.1:{}, routes: [{routes}], no_advertise: true }}\n",
                 route(port)
             )
         } else {

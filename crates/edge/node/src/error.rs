@@ -16,6 +16,14 @@ pub enum NodeError {
     /// A partition.
     #[error(transparent)]
     Crawl(#[from] CrawlError),
+    /// A partition panicked.
+    #[error("partition {partition} panicked: {why}; please report this")]
+    Panicked {
+        /// The partition.
+        partition: u32,
+        /// What the panic said.
+        why: String,
+    },
     /// A file.
     #[error("cannot use {path}: {source}")]
     Io {

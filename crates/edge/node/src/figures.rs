@@ -1,4 +1,4 @@
-//! What nodes tell an operator, and what an operator may tell them.
+//! Questions and orders of operators to nodes, and the nodes' figures.
 
 use std::time::Duration;
 
@@ -10,8 +10,10 @@ use tidewatch_partition::Status;
 use crate::broker::{Broker, BrokerError};
 use crate::record::Record;
 
-/// The subject of questions to all nodes.
+/// The subject of requests to all nodes.
 pub(crate) const ALL: &str = "tidewatch.nodes";
+/// Digits of a node's name.
+const NAME: usize = 16;
 /// How long answers are waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -51,13 +53,16 @@ pub struct NodeFigures {
     pub price: f64,
     /// Its share of the budget, fetches per second.
     pub granted_per_s: f64,
+    /// Pages that can be found in its indexes, if it has some.
+    #[serde(default)]
+    pub indexed: Option<u64>,
     /// Its partitions.
     pub partitions: Vec<PartitionFigures>,
     /// What an operator should know.
     pub notes: Vec<String>,
 }
 
-/// What an operator asks of nodes. Those whom it does not concern keep silent.
+/// A question or order to nodes. Nodes that it does not concern do not answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// Every node tells its figures.
@@ -111,18 +116,35 @@ pub(crate) async fn ask<T: for<'a> Deserialize<'a>>(
     Ok(found)
 }
 
-/// An operator's view of a cluster.
+/// An operator's view of a cluster. Cheap to clone.
+#[derive(Clone)]
 pub struct Operator {
     broker: Broker,
     record: Record,
 }
 
 impl Operator {
+    /// The view of a node.
+    pub(crate) const fn new(broker: Broker, record: Record) -> Operator {
+        Operator { broker, record }
+    }
+
+    /// What all nodes agree on.
+    pub const fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Adds seeds, of which every node hears.
+    pub async fn add_seeds(&self, seeds: &[CanonicalUrl]) -> Result<(), BrokerError> {
+        let bucket = self.broker.bucket(crate::node::CRAWL).await?;
+        crate::record::publish_seeds(&bucket, seeds).await
+    }
+
     /// Connects to a cluster. An error if the brokers hold none.
     pub async fn connect(urls: &str) -> Result<Operator, BrokerError> {
         let (broker, _) = Broker::connect(urls).await?;
         let bucket = broker.bucket(crate::node::CRAWL).await?;
-        let none = || BrokerError::NoCluster { addresses: urls.to_owned() };
+        let none = || BrokerError::NoCluster { addresses: crate::broker::shown_of(urls) };
         let record = Record::read(&bucket).await?.ok_or_else(none)?;
         Ok(Operator { broker, record })
     }
@@ -134,10 +156,20 @@ impl Operator {
         Ok(ClusterFigures { record: self.record.clone(), nodes })
     }
 
-    /// Moves a partition to a home. Returns the owner's answer, if one came.
+    /// Moves a partition to the home whose name begins with `to`. Returns the owner's answer, if one came.
     pub async fn give(&self, partition: u32, to: &str) -> Result<Option<String>, BrokerError> {
-        let request = Request::Move { partition, to: to.to_owned() };
+        let to = self.name(to).await?;
+        let request = Request::Move { partition, to };
         Ok(ask(&self.broker, &request, 1).await?.pop())
+    }
+
+    /// The name of the node that begins with `prefix`; `prefix` itself if no node answers to it.
+    async fn name(&self, prefix: &str) -> Result<String, BrokerError> {
+        if prefix.len() == NAME {
+            return Ok(prefix.to_owned());
+        }
+        let nodes = self.figures().await?.nodes;
+        whole_name(prefix, nodes.into_iter().map(|node| node.home))
     }
 
     /// Asks the owner of a URL why it is due or not: an object with `why`, `told` or `error`. `None` if
@@ -147,9 +179,37 @@ impl Operator {
         Ok(ask(&self.broker, &request, 1).await?.pop())
     }
 
-    /// Makes the node of a home hand everything over and end. Returns its answer, if one came.
+    /// Makes the node whose name begins with `home` hand everything over and end. Returns its answer, if
+    /// one came.
     pub async fn drain(&self, home: &str) -> Result<Option<String>, BrokerError> {
-        let request = Request::Drain { home: home.to_owned() };
+        let request = Request::Drain { home: self.name(home).await? };
         Ok(ask(&self.broker, &request, 1).await?.pop())
+    }
+}
+
+/// The only one of some names that begins with `prefix`; `prefix` itself if none does.
+fn whole_name(prefix: &str, names: impl Iterator<Item = String>) -> Result<String, BrokerError> {
+    let mut meant: Vec<String> = names.filter(|name| name.starts_with(prefix)).collect();
+    match meant.len() {
+        0 | 1 => Ok(meant.pop().unwrap_or_else(|| prefix.to_owned())),
+        count => Err(BrokerError::Ambiguous { prefix: prefix.to_owned(), count }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An operator who means one node must not empty two.
+    #[test]
+    fn the_beginning_of_a_name_means_one_node() {
+        let of =
+            |prefix| whole_name(prefix, ["1f03", "1f77", "a0c5"].map(str::to_owned).into_iter());
+        assert_eq!(of("a").unwrap(), "a0c5");
+        assert_eq!(of("1f7").unwrap(), "1f77");
+        assert_eq!(of("b").unwrap(), "b");
+        for prefix in ["1f", ""] {
+            assert!(matches!(of(prefix), Err(BrokerError::Ambiguous { .. })), "{prefix}");
+        }
     }
 }

@@ -33,6 +33,8 @@ pub struct Entry {
     pub subject: String,
     /// What it holds; `None` if it says that a key was deleted.
     pub payload: Option<Bytes>,
+    /// Messages that were behind it when it was sent.
+    pub behind: u64,
 }
 
 /// Where to begin.
@@ -125,11 +127,11 @@ async fn read(consumer: &Consumer<pull::Config>, from: &mut From, to: &Sender<En
                 return;
             }
             (heard, expected) = (Instant::now(), expected + 1);
-            let sequence = info.stream_sequence;
+            let (sequence, behind) = (info.stream_sequence, info.pending);
             let is_deleted =
                 message.headers.as_ref().is_some_and(|all| all.get("KV-Operation").is_some());
             let payload = (!is_deleted).then(|| message.payload.clone());
-            let entry = Entry { sequence, subject: message.subject.to_string(), payload };
+            let entry = Entry { sequence, subject: message.subject.to_string(), payload, behind };
             if to.send(entry).await.is_err() {
                 return;
             }

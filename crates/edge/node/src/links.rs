@@ -12,7 +12,7 @@ use async_nats::jetstream::Context;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::Stream;
 use tidewatch_cluster::parcel::{Inbox, Link, Parcel, ParcelId, ParcelNumber, Taken};
-use tidewatch_cluster::wire::{self, Crawl};
+use tidewatch_cluster::wire::{self, Crawl, Refused};
 use tidewatch_partition::{Delivery, Exchange, Receipt};
 use tidewatch_store::{Hops, Parcel as Packed, SentLink};
 use tokio::runtime::Handle;
@@ -63,6 +63,8 @@ struct State {
     acknowledged: Vec<u64>,
     /// Messages that could not be read, and why the last one could not.
     poisoned: (u64, Option<String>),
+    /// Why nothing more is read: the next message is from another version of the program.
+    stalled: Option<String>,
 }
 
 impl LinkLog {
@@ -83,9 +85,17 @@ impl LinkLog {
         self.0.state().unacknowledged.len()
     }
 
-    /// How many messages could not be read, and why the last one could not.
-    pub(crate) fn poisoned(&self) -> (u64, Option<String>) {
-        self.0.state().poisoned.clone()
+    /// Warnings about received messages, in sentences. `partition` receives them.
+    pub(crate) fn troubles(&self, partition: u32) -> Vec<String> {
+        let state = self.0.state();
+        let (count, why) = &state.poisoned;
+        let passed = why.as_ref().map(|why| {
+            format!("partition {partition} passed over {count} messages that hold no links: {why}")
+        });
+        let stalled = state.stalled.as_ref().map(|why| {
+            format!("partition {partition} takes no more links until this is mended: {why}")
+        });
+        passed.into_iter().chain(stalled).collect()
     }
 }
 
@@ -168,6 +178,12 @@ impl Exchange for LinkLog {
                         deliveries.push(delivery(parcel));
                     }
                 }
+                Err(refused @ Refused::Version(_)) => {
+                    // It holds links, which must not be lost. The position stays before it, so it is read
+                    // by whoever can.
+                    (state.stalled, state.reader) = (Some(refused.to_string()), None);
+                    break;
+                }
                 Err(refused) => {
                     state.inbox.pass(entry.sequence);
                     state.poisoned = (state.poisoned.0 + 1, Some(refused.to_string()));
@@ -199,4 +215,101 @@ fn delivery(parcel: Parcel) -> Delivery {
         via: link.via,
     });
     Delivery { receipt, mark: None, links: links.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use tidewatch_core::Time;
+
+    use super::*;
+    use crate::Broker;
+    use crate::dev::{Brokers, Habits};
+
+    const CRAWL: Crawl = Crawl(7);
+    const PARTITION: u32 = 3;
+    /// How long a new stream may have no leader on a busy machine.
+    const LEADERLESS: Duration = Duration::from_secs(30);
+
+    fn parcel(count: u64) -> Parcel {
+        let link = |n| Link {
+            url: format!("https://a.example/{n}"),
+            depth: 1,
+            hops: 0,
+            is_source: false,
+            via: None,
+        };
+        let id = ParcelId { from: 1, number: ParcelNumber(count) };
+        Parcel { id, oldest: ParcelNumber(0), links: vec![link(count)], counts: Vec::new() }
+    }
+
+    async fn open(broker: &Broker, mark: Option<Vec<u8>>) -> LinkLog {
+        let stream = broker.log("links", &subject_all()).await.unwrap();
+        let licence = Arc::new(Licence::default());
+        licence.set_end(Time::NEVER);
+        let runtime = Handle::current();
+        let context = broker.context().clone();
+        let log = LinkLog::new(CRAWL, context, stream, runtime, Steady::start(), licence);
+        log.resume(PARTITION, mark);
+        log
+    }
+
+    /// What comes until there are `count` deliveries, or for a few seconds.
+    async fn take(log: &LinkLog, count: usize) -> Vec<Delivery> {
+        let (began, mut all) = (Instant::now(), Vec::new());
+        while all.len() < count && began.elapsed() < PATIENCE {
+            all.extend(log.receive(PARTITION));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        all
+    }
+
+    /// Publishes as soon as the new stream has a leader that takes messages.
+    async fn publish(broker: &Broker, message: Vec<u8>) {
+        let publish = async || {
+            let to = subject(PARTITION);
+            let sent = broker.context().publish(to, message.clone().into()).await;
+            sent.map_err(|error| error.to_string())?.await.map_err(|error| error.to_string())
+        };
+        let began = Instant::now();
+        while let Err(error) = publish().await {
+            assert!(began.elapsed() < LEADERLESS, "{error}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_cannot_be_read_is_passed_over_and_what_another_version_sent_is_kept() {
+        let Some(program) = tidewatch_testing::nats::server() else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let brokers = Brokers::start(&program, dir.path(), Habits::default()).unwrap();
+        let (broker, _) = Broker::connect(&brokers.urls()).await.unwrap();
+        let log = open(&broker, None).await;
+        let mut newer = wire::encode(CRAWL, &parcel(2));
+        newer[4] += 1;
+        let messages = [
+            b"poison".to_vec(),
+            wire::encode(Crawl(8), &parcel(9)),
+            wire::encode(CRAWL, &parcel(1)),
+            newer,
+            wire::encode(CRAWL, &parcel(3)),
+        ];
+        for message in messages {
+            publish(&broker, message).await;
+        }
+        let taken = take(&log, 2).await;
+        assert_eq!(taken.len(), 1, "{taken:?}");
+        assert_eq!(taken[0].links[0].url, "https://a.example/1");
+        let told = log.troubles(PARTITION);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("passed over 2 messages") && told[0].contains("another crawl"));
+        assert!(told[1].contains("takes no more links") && told[1].contains("same version"));
+        // The links wait at the brokers for a node that reads them.
+        let mark = taken[0].mark.clone();
+        assert_eq!(position(mark.as_deref()), 3);
+        drop(log);
+        let again = open(&broker, mark).await;
+        assert!(take(&again, 1).await.is_empty() && !again.troubles(PARTITION).is_empty());
+    }
 }

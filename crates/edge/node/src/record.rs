@@ -18,7 +18,7 @@ use crate::broker::{BrokerError, Bucket, Written};
 use crate::error::NodeError;
 
 /// What nodes say to each other; all of a cluster speak the same.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 /// The key of the record.
 const KEY: &str = "crawl";
 /// The file in a node's directory.
@@ -77,6 +77,11 @@ impl Record {
         }
         Err(BrokerError::failed("write the crawl's record", "no answer"))
     }
+}
+
+/// Whether a directory belongs to a node of a cluster.
+pub fn is_home(dir: &Path) -> bool {
+    dir.join(FILE).is_file()
 }
 
 /// A node's directory, used by this process alone.

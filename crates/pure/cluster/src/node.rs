@@ -28,14 +28,17 @@
 //! - A request whose answer is unknown is never taken for done or not done. The watch tells, and a claim
 //!   that turns out to be one's own is claimed again.
 
+mod command;
+
 use std::collections::{BTreeMap, VecDeque};
 
-use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
 
 use crate::lease::{Change, Lease, Member, Neighbours, RENEW_EVERY, Renewal};
 use crate::place::{favourite, place};
 use crate::{Epoch, HomeId, NodeId, Seat};
+
+pub use command::{Answer, Claim, Command, Line, Manifest, Owner, RequestId};
 
 /// A node that starts waits this long before its first claim, so that nodes which start together share.
 pub const SETTLE: Span = RENEW_EVERY.times(2);
@@ -53,131 +56,6 @@ const READ_AGAIN_AFTER: Span = Span::SECOND.times(10);
 /// caller takes to open partitions: the broker's leader is back, the last owner's key has stood still, and
 /// a few rounds of placement and claims have passed.
 pub const OWNED_WITHIN: Span = Span::MINUTE.times(3);
-
-/// Who owns a seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
-    /// The node.
-    pub node: NodeId,
-    /// Its directory.
-    pub home: HomeId,
-}
-
-/// The value of a claim. Its revision is the owner's epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// The owner; `None` after it was released.
-    pub owner: Option<Owner>,
-    /// For whom it was released.
-    pub to: Option<HomeId>,
-}
-
-/// A checkpoint of a partition, as the fence keeps it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// The owner that wrote it last, at its opening or with a checkpoint.
-    pub epoch: Epoch,
-    /// The last message of the partition's links that the checkpoint has taken in.
-    pub position: u64,
-    /// Where the files are; `None` if there was no checkpoint yet.
-    pub object: Option<String>,
-}
-
-/// Identifies a request until it is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub u64);
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// The broker has it, under this revision.
-    Done(u64),
-    /// The broker refused it: the key has another revision than expected.
-    Refused,
-    /// No answer in time. It may have happened, or may happen yet.
-    Unknown,
-}
-
-/// What the caller should do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Write a node's key if its revision is `expected`; 0 if there must be none. It is this node's own
-    /// key, to renew its lease, or that of a silent one, to bury it.
-    Member {
-        /// To be answered.
-        request: RequestId,
-        /// Whose key.
-        node: NodeId,
-        /// The revision that it must have.
-        expected: u64,
-        /// The new value.
-        member: Member,
-    },
-    /// Write a claim if its revision is `expected`; 0 if there must be none.
-    Claim {
-        /// To be answered.
-        request: RequestId,
-        /// What is claimed.
-        seat: Seat,
-        /// The revision that it must have.
-        expected: u64,
-        /// The new value.
-        claim: Claim,
-    },
-    /// Read a partition's manifest and tell by [`Node::manifest_read`].
-    ReadManifest {
-        /// The partition.
-        partition: u32,
-    },
-    /// Write a partition's manifest if its revision is `expected`; 0 if there must be none.
-    PutManifest {
-        /// To be answered.
-        request: RequestId,
-        /// The partition.
-        partition: u32,
-        /// The revision that it must have.
-        expected: u64,
-        /// The new value.
-        manifest: Manifest,
-    },
-    /// Open a partition and tell by [`Node::opened`].
-    Open {
-        /// The partition.
-        partition: u32,
-        /// The epoch under which it acts.
-        epoch: Epoch,
-        /// The owner before: what is on this node's disk is the newest if it has this epoch.
-        local: Option<Epoch>,
-        /// Otherwise the files to restore; `None` if there was no checkpoint.
-        restore: Option<Manifest>,
-    },
-    /// Finish requests, checkpoint, and tell by [`Node::drained`].
-    Drain {
-        /// The partition.
-        partition: u32,
-    },
-    /// Stop at once: abort requests, send nothing, and drop the partition. Another node may own it.
-    Close {
-        /// The partition.
-        partition: u32,
-    },
-    /// A checkpoint was accepted: messages up to `position` may be deleted from the partition's links.
-    Checkpointed {
-        /// The partition.
-        partition: u32,
-        /// The last message that may be deleted.
-        position: u64,
-    },
-    /// The price is cleared here from now on.
-    PriceWon {
-        /// The epoch for quotes.
-        epoch: Epoch,
-    },
-    /// The price is cleared elsewhere from now on.
-    PriceLost,
-    /// Everything was handed over: the node has left.
-    Left,
-}
 
 /// A claim as it was last seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -201,8 +79,16 @@ struct Held {
     read_at: Option<Time>,
     /// For whom it is given up.
     to: Option<HomeId>,
+    /// An operator gives or has given it to that home, or to this one if it is not given up.
+    is_given: bool,
     /// The caller has stopped it.
     is_drained: bool,
+}
+
+impl Held {
+    fn release(&self) -> Claim {
+        Claim { owner: None, to: self.to, is_given: self.is_given }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,6 +121,8 @@ pub struct Node {
     claiming: BTreeMap<Seat, RequestId>,
     /// Partitions that the operator gives to a home.
     gifts: BTreeMap<u32, HomeId>,
+    /// The last load that was heard of every partition. It stays when the partition moves: until the next
+    /// owner has measured it, the placement must not take it for idle.
     loads: BTreeMap<u32, f32>,
     commands: VecDeque<Command>,
     next_request: u64,
@@ -315,7 +203,8 @@ impl Node {
         self.neighbours.is_dead(node)
     }
 
-    /// Notes the load of a partition that this node owns, in fetches per second.
+    /// Notes the load of a partition that this node owns, in fetches per second. It should be the mean of
+    /// minutes, many times what a hand-over takes: partitions move when loads differ.
     pub fn set_load(&mut self, partition: u32, fetches_per_second: f32) {
         self.loads.insert(partition, fetches_per_second);
     }
@@ -327,9 +216,15 @@ impl Node {
         (self.next_place, self.last) = (now, self.last.max(now));
     }
 
-    /// Gives a partition of this node to another home.
+    /// Gives a partition of this node to another home, where it stays whatever the loads are.
     pub fn give(&mut self, now: Time, partition: u32, to: HomeId) {
-        self.gifts.insert(partition, to);
+        match self.held.get_mut(&Seat::Partition(partition)) {
+            Some(held) if held.phase == Phase::Draining => {
+                (held.to, held.is_given) = (Some(to), true);
+            }
+            Some(_) => drop(self.gifts.insert(partition, to)),
+            None => {}
+        }
         self.next_place = now;
     }
 
@@ -384,6 +279,9 @@ impl Node {
                 Member::Alive(own) => self.lease.arrived(own.serial, revision),
                 Member::Dead => return self.be_reborn(now),
             }
+        } else if let Member::Alive(other) = &member {
+            let known = other.loads.iter().filter(|(part, _)| *part < self.partitions);
+            self.loads.extend(known.copied());
         }
         self.neighbours.see(now, node, revision, member);
         self.begin(now);
@@ -450,7 +348,7 @@ impl Node {
 
     /// A claim of this node succeeded.
     fn won(&mut self, now: Time, seat: Seat, epoch: Epoch) {
-        let claim = Claim { owner: Some(self.me), to: None };
+        let claim = self.claim_of_mine(seat);
         self.note_claim(now, seat, epoch.0, claim);
         if self.claims.get(&seat).is_some_and(|seen| seen.revision > epoch.0) {
             return;
@@ -474,6 +372,7 @@ impl Node {
             writing: None,
             read_at,
             to: None,
+            is_given: claim.is_given,
             is_drained: false,
         };
         self.held.insert(seat, held);
@@ -492,7 +391,7 @@ impl Node {
         }
         held.read_at = None;
         if held.phase == Phase::Fencing {
-            let written = Manifest { epoch: held.epoch, ..found.clone() };
+            let written = found.taken_over(held.epoch, self.me.home);
             held.manifest = found;
             return self.write(partition, revision, written);
         }
@@ -529,8 +428,8 @@ impl Node {
             // An upload that was overtaken by a later one. Its links may be deleted already.
             return;
         }
-        let manifest = Manifest { epoch: held.epoch, position, object: Some(object) };
-        held.pending = Some(manifest);
+        let object = Some(object);
+        held.pending = Some(Manifest { position, object, ..held.manifest.clone() });
         self.write_pending(partition);
     }
 
@@ -573,6 +472,9 @@ impl Node {
 
     fn close(&mut self, seat: Seat) {
         let Some(held) = self.held.remove(&seat) else { return };
+        if let Seat::Partition(partition) = seat {
+            self.gifts.remove(&partition);
+        }
         self.commands.push_back(match seat {
             Seat::Price => Command::PriceLost,
             // The caller knows nothing of it yet.
@@ -632,7 +534,7 @@ impl Node {
         }
         held.phase = Phase::Opening;
         let before = std::mem::replace(&mut held.manifest, written);
-        let (epoch, local) = (held.epoch, Some(before.epoch).filter(|epoch| epoch.0 > 0));
+        let (epoch, local) = (held.epoch, before.line(self.me.home));
         let restore = Some(before).filter(|before| before.object.is_some());
         self.commands.push_back(Command::Open { partition, epoch, local, restore });
     }
@@ -665,7 +567,7 @@ impl Node {
         let is_ready = held.is_drained && is_written && held.phase == Phase::Draining;
         if is_ready {
             held.phase = Phase::Releasing;
-            let (expected, claim) = (held.epoch.0, Claim { owner: None, to: held.to });
+            let (expected, claim) = (held.epoch.0, held.release());
             let request = self.ask(Asked::Release(seat));
             self.commands.push_back(Command::Claim { request, seat, expected, claim });
         }
@@ -676,30 +578,27 @@ impl Node {
     fn released(&mut self, now: Time, seat: Seat, answer: Answer) {
         let Some(held) = self.held.remove(&seat) else { return };
         if let Answer::Done(revision) = answer {
-            self.note_claim(now, seat, revision, Claim { owner: None, to: held.to });
+            self.note_claim(now, seat, revision, held.release());
         }
         self.next_place = now;
     }
 
     /// Compares what is with what should be.
     fn arrange(&mut self, now: Time) {
-        let mut homes: Vec<HomeId> = Vec::new();
-        let mut loads = vec![0.0; self.partitions as usize];
-        for (_, renewal) in self.neighbours.alive() {
-            if !renewal.is_leaving {
-                homes.push(renewal.home);
-            }
-            for (partition, load) in &renewal.loads {
-                if let Some(sum) = loads.get_mut(*partition as usize) {
-                    *sum = f64::from(*load);
-                }
-            }
-        }
+        let load = |part: u32| self.loads.get(&part).map_or(0.0, |load| f64::from(*load));
+        let loads: Vec<f64> = (0..self.partitions).map(load).collect();
+        let stays = |(_, renewal): (_, &Renewal)| (!renewal.is_leaving).then_some(renewal.home);
+        let mut homes: Vec<HomeId> = self.neighbours.alive().filter_map(stays).collect();
         homes.sort();
         homes.dedup();
         let current: Vec<Option<HomeId>> =
             (0..self.partitions).map(|part| self.home_of(Seat::Partition(part))).collect();
-        let wanted = place(&homes, &loads, &current);
+        let is_given = |part| {
+            let seen = self.claims.get(&Seat::Partition(part));
+            seen.is_some_and(|seen| seen.claim.is_given)
+        };
+        let given: Vec<bool> = (0..self.partitions).map(is_given).collect();
+        let wanted = place(&homes, &loads, &current, &given);
         self.hand_over(&wanted);
         self.claim_mine(&wanted, &homes);
         if self.is_leaving && self.held.is_empty() && self.claiming.is_empty() && !self.has_left {
@@ -714,6 +613,13 @@ impl Node {
     fn home_of(&self, seat: Seat) -> Option<HomeId> {
         let claim = self.claims.get(&seat)?.claim;
         claim.owner.map(|owner| owner.home).or(claim.to)
+    }
+
+    /// The claim by which this node takes a seat.
+    fn claim_of_mine(&self, seat: Seat) -> Claim {
+        let seen = self.claims.get(&seat).copied().unwrap_or_default();
+        let is_given = seen.claim.is_given && self.home_of(seat) == Some(self.me.home);
+        Claim { owner: Some(self.me), to: None, is_given }
     }
 
     /// Whether an owner's seats may be claimed.
@@ -731,7 +637,7 @@ impl Node {
             let to = gift.or_else(|| wanted.get(partition as usize).copied().flatten());
             let goes = to != Some(self.me.home) && (to.is_some() || self.is_leaving);
             if held.phase == Phase::Open && goes && free > 0 {
-                (held.phase, held.to) = (Phase::Draining, to);
+                (held.phase, held.to, held.is_given) = (Phase::Draining, to, gift.is_some());
                 self.gifts.remove(&partition);
                 self.commands.push_back(Command::Drain { partition });
                 free -= 1;
@@ -773,7 +679,7 @@ impl Node {
             if is_free && (is_wanted || is_mine) {
                 let request = self.ask(Asked::Claim(seat));
                 self.claiming.insert(seat, request);
-                let claim = Claim { owner: Some(self.me), to: None };
+                let claim = self.claim_of_mine(seat);
                 let expected = seen.revision;
                 self.commands.push_back(Command::Claim { request, seat, expected, claim });
                 free -= 1;

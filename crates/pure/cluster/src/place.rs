@@ -7,6 +7,7 @@
 //! - A partition stays where it is, as long as its home is alive and the loads are balanced.
 //! - A partition without a home goes to the one with the highest *rendezvous* hash that has room: homes
 //!   that come and go do not shuffle the others.
+//! - A partition that an operator gave to a home stays there as long as that home is alive.
 //! - Loads are out of balance if one is above [`TRIGGER`] or below its mirror image. Then partitions move
 //!   from the most to the least loaded home until all are within [`CAP`] of the mean.
 //!
@@ -57,12 +58,17 @@ pub fn favourite(homes: &[HomeId], seat: u32) -> Option<HomeId> {
 
 /// Where every partition should be. `homes` are alive and take partitions, in ascending order without
 /// repeats; `loads` are fetches per second by partition; `current` is where each partition is, or is on its
-/// way to. `None` for all if there is no home.
-pub fn place(homes: &[HomeId], loads: &[f64], current: &[Option<HomeId>]) -> Vec<Option<HomeId>> {
+/// way to; `given` are those that an operator has put there. `None` for all if there is no home.
+pub fn place(
+    homes: &[HomeId],
+    loads: &[f64],
+    current: &[Option<HomeId>],
+    given: &[bool],
+) -> Vec<Option<HomeId>> {
     if homes.is_empty() {
         return vec![None; loads.len()];
     }
-    let mut plan = Plan::new(homes, loads, current);
+    let mut plan = Plan::new(homes, loads, current, given);
     plan.house_orphans();
     plan.balance();
     plan.at.into_iter().map(|home| home.map(|home| homes[home])).collect()
@@ -70,6 +76,7 @@ pub fn place(homes: &[HomeId], loads: &[f64], current: &[Option<HomeId>]) -> Vec
 
 struct Plan<'h> {
     homes: &'h [HomeId],
+    given: &'h [bool],
     /// The home of each partition, as an index.
     at: Vec<Option<usize>>,
     weights: Vec<f64>,
@@ -80,7 +87,12 @@ struct Plan<'h> {
 }
 
 impl<'h> Plan<'h> {
-    fn new(homes: &'h [HomeId], loads: &[f64], current: &[Option<HomeId>]) -> Plan<'h> {
+    fn new(
+        homes: &'h [HomeId],
+        loads: &[f64],
+        current: &[Option<HomeId>],
+        given: &'h [bool],
+    ) -> Plan<'h> {
         let weights = weights(loads);
         let total: f64 = weights.iter().sum();
         let find = |home: &Option<HomeId>| home.and_then(|home| homes.binary_search(&home).ok());
@@ -94,7 +106,7 @@ impl<'h> Plan<'h> {
         });
         let mean = total / homes.len() as f64;
         let grain = total / weights.len().max(1) as f64;
-        Plan { homes, at, weights, loads: sums, mean, grain }
+        Plan { homes, given, at, weights, loads: sums, mean, grain }
     }
 
     /// How far above the mean a load may be, for a factor.
@@ -123,9 +135,16 @@ impl<'h> Plan<'h> {
         (0..self.loads.len()).min_by(less).unwrap_or(0)
     }
 
+    /// The most loaded home of those that have a partition which may move.
     fn most(&self) -> usize {
         let less = |a: &usize, b: &usize| self.loads[*a].total_cmp(&self.loads[*b]).then(b.cmp(a));
-        (0..self.loads.len()).max_by(less).unwrap_or(0)
+        let movable = (0..self.at.len()).filter(|part| !self.stays(*part));
+        movable.filter_map(|part| self.at[part]).max_by(less).unwrap_or_else(|| self.least())
+    }
+
+    /// Whether an operator has put a partition where it is.
+    fn stays(&self, part: usize) -> bool {
+        self.given.get(part) == Some(&true)
     }
 
     /// Moves partitions from the most to the least loaded home, if the loads are out of balance.
@@ -155,7 +174,8 @@ impl<'h> Plan<'h> {
     fn best_move(&self, from: usize, to: usize) -> Option<usize> {
         let difference = self.loads[from] - self.loads[to];
         let narrows = |part: &usize| self.weights[*part] < difference * (1.0 - 1e-9);
-        let parts = (0..self.at.len()).filter(|part| self.at[*part] == Some(from));
+        let may_go = |part: &usize| self.at[*part] == Some(from) && !self.stays(*part);
+        let parts = (0..self.at.len()).filter(may_go);
         parts.filter(narrows).max_by_key(|part| (score(self.homes[to], *part as u32), *part))
     }
 }
@@ -203,6 +223,29 @@ mod tests {
         before.iter().zip(after).filter(|(before, after)| before != after).count()
     }
 
+    /// An operator gives all four partitions of one home to another, so that one has eight and one none. The
+    /// given ones stay; the others fill the gap.
+    #[test]
+    fn what_an_operator_gave_stays_and_the_rest_balances() {
+        let (all, loads) = (homes(4), [1.0; 16]);
+        let start = place(&all, &loads, &[], &[]);
+        let full = start[0];
+        let heir = all.iter().copied().find(|home| Some(*home) != full);
+        let given: Vec<bool> = start.iter().map(|home| *home == full).collect();
+        let current: Vec<_> =
+            start.iter().map(|home| if *home == full { heir } else { *home }).collect();
+        let at = place(&all, &loads, &current, &given);
+        let stayed = at.iter().zip(&given).filter(|(home, given)| **given && **home == heir);
+        assert_eq!(stayed.count(), given.iter().filter(|given| **given).count());
+        let sums = sums(&all, &loads, &at);
+        assert!(sums.iter().all(|sum| *sum > 0.1), "{sums:?}");
+        assert_eq!(place(&all, &loads, &at, &given), at, "nothing more to do");
+        let unbound = place(&all, &loads, &current, &[]);
+        assert_ne!(unbound, at, "without the operator's word they would move");
+        let orphans: Vec<_> = all.iter().copied().filter(|home| Some(*home) != heir).collect();
+        assert!(place(&orphans, &loads, &at, &given).iter().all(|home| *home != heir));
+    }
+
     #[test]
     fn hosts_of_a_domain_have_one_owner_and_domains_spread() {
         let of = |text: &str| owner(&CanonicalUrl::parse(text).unwrap(), 4);
@@ -220,13 +263,13 @@ mod tests {
     #[test]
     fn a_home_that_comes_or_goes_moves_its_share_and_little_else() {
         let (all, loads) = (homes(17), vec![1.0; 256]);
-        let start = place(&all[..16], &loads, &[]);
+        let start = place(&all[..16], &loads, &[], &[]);
         assert!(most_over_mean(&all[..16], &loads, &start) <= 17.0 / 16.0 + 1e-9);
-        let joined = place(&all, &loads, &start);
+        let joined = place(&all, &loads, &start, &[]);
         assert!(most_over_mean(&all, &loads, &joined) <= 17.0 / (256.0 / 17.0));
         let share = 256usize.div_ceil(17);
         assert!(moved(&start, &joined) <= share, "{}", moved(&start, &joined));
-        let left = place(&all[..16], &loads, &joined);
+        let left = place(&all[..16], &loads, &joined, &[]);
         let theirs = joined.iter().filter(|home| **home == Some(all[16])).count();
         assert!(theirs > 10);
         assert_eq!(moved(&joined, &left), theirs);
@@ -238,14 +281,14 @@ mod tests {
         let all = homes(16);
         let mut draws = Draws::of(2, "place", 0);
         let loads: Vec<f64> = (0..256).map(|_| 0.3 + 1.6 * draws.uniform()).collect();
-        let start = place(&all, &loads, &[]);
+        let start = place(&all, &loads, &[], &[]);
         assert!(most_over_mean(&all, &loads, &start) <= 1.1);
         // Loads that fluctuate by a few per cent move nothing.
         let mut at = start.clone();
         for _ in 0..100 {
             let now: Vec<f64> =
                 loads.iter().map(|load| load * (0.97 + 0.06 * draws.uniform())).collect();
-            at = place(&all, &now, &at);
+            at = place(&all, &now, &at, &[]);
         }
         assert_eq!(moved(&start, &at), 0);
     }
@@ -253,9 +296,9 @@ mod tests {
     #[test]
     fn a_thousand_nodes_are_balanced() {
         let (all, loads) = (homes(1000), vec![1.0; 16_384]);
-        let start = place(&all, &loads, &[]);
+        let start = place(&all, &loads, &[], &[]);
         assert!(most_over_mean(&all, &loads, &start) <= 1.1);
-        let gone = place(&all[1..], &loads, &start);
+        let gone = place(&all[1..], &loads, &start, &[]);
         let theirs = start.iter().filter(|home| **home == Some(all[0])).count();
         assert_eq!(moved(&start, &gone), theirs);
     }
@@ -268,18 +311,18 @@ mod tests {
             loads in proptest::collection::vec(0.0f64..10.0, 1..80),
         ) {
             let all = homes(12);
-            let current = place(&all[..before as usize], &loads, &[]);
+            let current = place(&all[..before as usize], &loads, &[], &[]);
             let alive = &all[..alive as usize];
-            let at = place(alive, &loads, &current);
+            let at = place(alive, &loads, &current, &[]);
             prop_assert!(at.iter().all(|home| home.is_some_and(|home| alive.contains(&home))));
-            prop_assert_eq!(place(alive, &loads, &at), at);
+            prop_assert_eq!(place(alive, &loads, &at, &[]), at);
         }
 
         #[test]
         fn nonsense_loads_are_placed_too(loads in proptest::collection::vec(any::<f64>(), 0..20)) {
-            let at = place(&homes(3), &loads, &[]);
+            let at = place(&homes(3), &loads, &[], &[]);
             prop_assert_eq!(at.len(), loads.len());
-            prop_assert!(place(&[], &loads, &at).iter().all(Option::is_none));
+            prop_assert!(place(&[], &loads, &at, &[]).iter().all(Option::is_none));
         }
     }
 }

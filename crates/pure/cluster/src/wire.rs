@@ -28,7 +28,7 @@ use crate::parcel::Parcel;
 
 const MAGIC: &[u8; 4] = b"TWCL";
 /// The version of the format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 const HEADER: usize = 14;
 /// Longest message, in bytes: what a broker takes by default.
 pub const MOST_BYTES: usize = 1 << 20;

@@ -3,3 +3,4 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod broker;
+mod joining;

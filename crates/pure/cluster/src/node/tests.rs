@@ -17,13 +17,15 @@ struct Town {
     told: Vec<Command>,
     /// Whether renewals arrive.
     is_up: bool,
+    /// Whether partitions open, or the process is killed before they do.
+    opens: bool,
 }
 
 impl Town {
     fn new() -> Town {
         let node = Node::new(at(0), NodeId(10), HOME, PARTS);
         let (manifests, told) = (BTreeMap::new(), Vec::new());
-        Town { node, now: 0, revision: 100, manifests, told, is_up: true }
+        Town { node, now: 0, revision: 100, manifests, told, is_up: true, opens: true }
     }
 
     /// Runs until second `until`.
@@ -68,7 +70,9 @@ impl Town {
                 }
                 Command::Open { partition, .. } => {
                     self.told.push(command);
-                    self.node.opened(now, partition);
+                    if self.opens {
+                        self.node.opened(now, partition);
+                    }
                 }
                 other => self.told.push(other),
             }
@@ -127,8 +131,38 @@ fn without_renewals_everything_is_closed_after_thirty_seconds_and_claimed_anew_l
         Command::Open { partition: 0, local, .. } => Some(*local),
         _ => None,
     };
-    let last = town.told.iter().rev().find_map(local).expect("opened again");
-    assert_eq!(last, epochs.iter().find(|held| held.0 == Seat::Partition(0)).map(|held| held.1));
+    let last = town.told.iter().rev().find_map(local).flatten().expect("opened again");
+    assert!(last.has(epochs.iter().find(|held| held.0 == Seat::Partition(0)).expect("held").1));
+}
+
+/// What the directory holds is of an epoch before the last claim, and still the newest.
+#[test]
+fn a_process_killed_between_claim_and_opening_does_not_cost_its_directory() {
+    let mut town = Town::new();
+    town.run(20);
+    let lives = [(11, HOME, true), (12, HOME, true), (13, HomeId(2), false), (14, HOME, false)];
+    let first = town.node.may_act(at(town.now), Seat::Partition(0)).expect("opened");
+    for (name, home, is_newest) in lives {
+        let old =
+            std::mem::replace(&mut town.node, Node::new(at(town.now), NodeId(name), home, PARTS));
+        town.opens = false;
+        for (seat, epoch) in old.held() {
+            let claim = Claim {
+                owner: Some(Owner { node: old.me(), home: old.me.home }),
+                ..Claim::default()
+            };
+            town.node.claim_seen(at(town.now), epoch.0, seat, claim);
+        }
+        town.node.member_seen(at(town.now), 99, old.me(), Member::Dead);
+        town.told.clear();
+        town.run(town.now + 20);
+        let local = town.told.iter().find_map(|told| match told {
+            Command::Open { partition: 0, local, .. } => Some(*local),
+            _ => None,
+        });
+        let local = local.expect("claimed");
+        assert_eq!(local.is_some_and(|line| line.has(first)), is_newest, "{name}: {local:?}");
+    }
 }
 
 #[test]
@@ -163,12 +197,48 @@ fn an_answer_from_before_the_end_of_the_lease_makes_no_owner() {
 fn a_newer_claim_of_another_node_closes_the_partition() {
     let mut town = Town::new();
     town.run(20);
-    let other = Claim { owner: Some(Owner { node: NodeId(99), home: HomeId(9) }), to: None };
+    let owner = Some(Owner { node: NodeId(99), home: HomeId(9) });
+    let other = Claim { owner, ..Claim::default() };
     town.node.claim_seen(at(20), 5, Seat::Partition(0), other);
     assert_eq!(town.acts(), PARTS as usize, "an old revision");
     town.node.claim_seen(at(20), 9999, Seat::Partition(0), other);
     town.serve();
     assert_eq!((town.acts(), town.closed()), (PARTS as usize - 1, 1));
+}
+
+/// Two homes with two partitions each. An operator gives one away: the placement would bring it back at once.
+#[test]
+fn a_given_partition_stays_where_the_operator_put_it() {
+    let mut town = Town::new();
+    let other = HomeId(2);
+    town.run(20);
+    let given = (0..PARTS).find(|part| town.node.may_act(at(20), Seat::Partition(*part)).is_some());
+    let given = given.expect("it holds some");
+    town.node.give(at(20), given, HomeId(3));
+    town.node.tick(at(21));
+    town.serve();
+    // The operator thinks again while the partition is on its way.
+    town.node.give(at(21), given, other);
+    town.node.drained(at(21), given);
+    let mut released = None;
+    while let Some(command) = town.node.next_command() {
+        if let Command::Claim { request, seat: Seat::Partition(part), claim, .. } = command {
+            town.revision += 1;
+            town.node.answered(at(21), request, Answer::Done(town.revision));
+            released = Some((part, claim));
+        }
+    }
+    let expected = Claim { owner: None, to: Some(other), is_given: true };
+    assert_eq!(released, Some((given, expected)));
+    // The other home takes it, and keeps the operator's word in its claim.
+    let mut heir = Node::new(at(21), NodeId(20), other, PARTS);
+    heir.claim_seen(at(21), town.revision, Seat::Partition(given), expected);
+    let taken = heir.claim_of_mine(Seat::Partition(given));
+    assert!(taken.is_given && taken.owner == Some(heir.me));
+    // Any third home that takes it does not.
+    let mut third = Node::new(at(21), NodeId(30), HomeId(3), PARTS);
+    third.claim_seen(at(21), town.revision, Seat::Partition(given), expected);
+    assert!(!third.claim_of_mine(Seat::Partition(given)).is_given);
 }
 
 #[test]
@@ -179,7 +249,8 @@ fn a_fenced_node_cannot_checkpoint() {
     town.serve();
     assert!(town.told.contains(&Command::Checkpointed { partition: 0, position: 7 }));
     // Another owner has written its epoch meanwhile.
-    let next = Manifest { epoch: Epoch(9999), position: 7, object: Some("a".into()) };
+    let object = Some("a".into());
+    let next = Manifest { epoch: Epoch(9999), position: 7, object, ..Manifest::default() };
     town.manifests.insert(0, (9999, next.clone()));
     town.node.checkpoint(at(20), 0, 8, "b".into());
     town.run(25);
@@ -277,4 +348,23 @@ fn a_buried_node_gives_up_at_once_and_comes_back_under_another_name() {
     assert_ne!(town.node.me(), NodeId(10));
     town.run(40);
     assert_eq!(town.acts(), PARTS as usize);
+}
+
+/// Otherwise the placement takes it for idle and moves another one after it, and so on.
+#[test]
+fn a_partition_that_moves_keeps_its_load_until_it_is_measured_again() {
+    let mut town = Town::new();
+    town.run(3);
+    let loads = vec![(2, 7.0), (PARTS, 9.0)];
+    let (home, serial, is_leaving) = (HomeId(2), 1, false);
+    let other = Renewal { home, serial, is_leaving, loads };
+    town.node.member_seen(at(3), 40, NodeId(20), Member::Alive(other));
+    town.node.member_seen(at(3), 41, NodeId(20), Member::Dead);
+    town.run(20);
+    town.node.tick(at(30));
+    let told = std::iter::from_fn(|| town.node.next_command()).find_map(|command| match command {
+        Command::Member { member: Member::Alive(own), .. } => Some(own.loads),
+        _ => None,
+    });
+    assert_eq!(told, Some(vec![(2, 7.0)]));
 }
