@@ -86,7 +86,9 @@ impl Archive {
         let (file, offset, bytes) = (self.number, self.file.end(), packed.first as u32);
         let path = path_of(&self.dir, self.number);
         self.file.push(&packed.bytes);
-        self.index.push(placed(&packed.index, &path, offset, u64::from(bytes)).as_bytes());
+        if !packed.index.is_empty() {
+            self.index.push(placed(&packed.index, &path, offset, u64::from(bytes)).as_bytes());
+        }
         self.newest = self.newest.max(unix_micros);
         Location { file, offset, bytes }
     }

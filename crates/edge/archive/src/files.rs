@@ -85,7 +85,7 @@ pub(crate) struct Lengths {
     pub(crate) index: u64,
 }
 
-/// What every file of an archive held when it was last synced, so that a shorter one is noticed.
+/// The length of every file of an archive when it was last synced: a shorter file has lost records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Manifest {
     files: BTreeMap<u32, Lengths>,

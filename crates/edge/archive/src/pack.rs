@@ -73,7 +73,7 @@ pub struct Packed {
     pub(crate) bytes: Vec<u8>,
     /// Length of the first record, which the index points at.
     pub(crate) first: usize,
-    /// The index line up to where the place comes.
+    /// The index line up to where the place comes; empty for what no index lists.
     pub(crate) index: String,
 }
 
@@ -97,6 +97,23 @@ impl Packed {
         writer.request(&response);
         writer.metadata(&response);
         Packed { index: index_line(exchange, &payload), bytes: writer.bytes, first }
+    }
+
+    /// A metadata record by itself, about an answer that is not archived: `block` has `name: value` lines.
+    /// It names no target, so neither our index nor that of other tools shows it as a version of a page.
+    pub fn note(unix_micros: i64, block: &str, level: u32) -> Packed {
+        let id = urn(xxh3_128_with_seed(block.as_bytes(), unix_micros.cast_unsigned()));
+        let head = format!(
+            "WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {id}\r\nWARC-Date: {}\r\n\
+             WARC-Block-Digest: sha1:{}\r\nContent-Type: application/warc-fields\r\n\
+             Content-Length: {}\r\n\r\n",
+            warc_date(unix_micros),
+            base32(&digest(block.as_bytes())),
+            block.len()
+        );
+        let mut bytes = Vec::new();
+        push_member(&mut bytes, &[head.as_bytes(), block.as_bytes(), b"\r\n\r\n"], level);
+        Packed { first: bytes.len(), bytes, index: String::new() }
     }
 }
 
@@ -247,8 +264,8 @@ fn ended(head: &[u8]) -> Vec<u8> {
     [&head[..text_end], b"\r\n\r\n"].concat()
 }
 
-/// The response's head as it is kept: what spoke of encodings is renamed, and
-/// the length is that of the body kept.
+/// The response's head as archived: encoding headers are renamed, and Content-Length is that of the
+/// archived body.
 fn stored_head(head: &[u8], body_bytes: usize) -> Vec<u8> {
     const RENAMED: [&[u8]; 3] = [b"content-encoding", b"transfer-encoding", b"content-length"];
     let mut stored = Vec::with_capacity(head.len() + 64);

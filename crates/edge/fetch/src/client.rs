@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -27,6 +28,9 @@ use self::{idle::Idle, send::request_head};
 
 /// Buffer for replayed responses, bytes.
 const REPLAY_BUFFER: usize = 16 * 1024;
+
+/// Media type of a posted form.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// How a fetcher behaves.
 #[derive(Debug, Clone)]
@@ -170,11 +174,11 @@ impl Fetcher {
         let _place = self.crowd.join();
         let limit = self.limits().total;
         let deadline = tokio::time::Instant::now() + limit;
-        let mut hops = Vec::new();
+        let (mut hops, no_form) = (Vec::new(), Bytes::new());
         let mut url = request.url.clone();
         let end = loop {
             let mut hop = Hop::new(url);
-            let exchange = self.exchange(&mut hop, request, hops.is_empty());
+            let exchange = self.exchange(&mut hop, request, hops.is_empty(), &no_form);
             let done = tokio::time::timeout_at(deadline, exchange).await;
             hop.total = hop.at.elapsed().unwrap_or_default();
             let next = judge(&mut hop, done.unwrap_or(Err(Failure::TotalTimeout { limit })));
@@ -196,6 +200,18 @@ impl Fetcher {
         Fetched { hops, end }
     }
 
+    /// Posts a form, URL-encoded and not empty, with the same checks of addresses and the same limits as a
+    /// fetch. Does not follow redirects. Not recorded in the head are the fields that the connection adds.
+    pub async fn post(&self, url: &CanonicalUrl, form: String) -> Fetched {
+        let _place = self.crowd.join();
+        let (request, form) = (Request::page(url.clone()), Bytes::from(form));
+        let mut hop = Hop::new(url.clone());
+        let limit = self.limits().total;
+        let done =
+            tokio::time::timeout(limit, self.exchange(&mut hop, &request, true, &form)).await;
+        Self::end(hop, done.unwrap_or(Err(Failure::TotalTimeout { limit })))
+    }
+
     /// Reads a response from memory exactly as if from the wire, without a connection; does
     /// not follow redirects. For archives and tests.
     pub async fn replay(&self, request: &Request, answer: &[u8]) -> Fetched {
@@ -203,8 +219,13 @@ impl Fetcher {
         let exchange = self.replay_into(&mut hop, request, answer);
         let limit = self.limits().total;
         let done = tokio::time::timeout(limit, exchange).await;
+        Self::end(hop, done.unwrap_or(Err(Failure::TotalTimeout { limit })))
+    }
+
+    /// The end of a fetch of one exchange.
+    fn end(mut hop: Hop, done: Result<(), Failure>) -> Fetched {
         hop.total = hop.at.elapsed().unwrap_or_default();
-        let end = match judge(&mut hop, done.unwrap_or(Err(Failure::TotalTimeout { limit }))) {
+        let end = match judge(&mut hop, done) {
             Ok(None) => End::Answered,
             Ok(Some(target)) => End::Redirect(target),
             Err(failure) => End::Failed(failure),
@@ -219,11 +240,13 @@ impl Fetcher {
         answer: &[u8],
     ) -> Result<(), Failure> {
         let headers = self.headers(&hop.url, ask, true);
-        hop.request_head = request_head(&hop.url, &headers);
+        let form = Bytes::new();
+        hop.request_head = request_head(&hop.url, &headers, &form);
         let (near, far) = tokio::io::duplex(REPLAY_BUFFER);
         let connection = self.connector.of_stream(near).await?;
         let exchange = async {
-            let (connection, response) = self.send_over(connection, &hop.url, &headers).await?;
+            let (connection, response) =
+                self.send_over(connection, &hop.url, &headers, &form).await?;
             self.receive(hop, ask, connection, response).await
         };
         let (done, ()) = tokio::join!(exchange, speak(far, answer));
@@ -235,11 +258,20 @@ impl Fetcher {
     }
 
     /// Sends one request and reads the response into `hop`.
-    async fn exchange(&self, hop: &mut Hop, ask: &Request, is_first: bool) -> Result<(), Failure> {
+    async fn exchange(
+        &self,
+        hop: &mut Hop,
+        ask: &Request,
+        is_first: bool,
+        form: &Bytes,
+    ) -> Result<(), Failure> {
         let started = Instant::now();
-        let headers = self.headers(&hop.url, ask, is_first);
-        hop.request_head = request_head(&hop.url, &headers);
-        let (connection, response) = self.send(hop, &headers, started).await?;
+        let mut headers = self.headers(&hop.url, ask, is_first);
+        if !form.is_empty() {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(FORM));
+        }
+        hop.request_head = request_head(&hop.url, &headers, form);
+        let (connection, response) = self.send(hop, &headers, form, started).await?;
         hop.first_byte = Some(started.elapsed());
         self.receive(hop, ask, connection, response).await
     }

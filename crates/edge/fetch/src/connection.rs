@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::header;
@@ -13,8 +13,8 @@ use crate::tape::Tape;
 
 /// Sends requests over HTTP/1.1 or HTTP/2.
 pub(crate) enum Sender {
-    H1(http1::SendRequest<Empty<Bytes>>),
-    H2(http2::SendRequest<Empty<Bytes>>),
+    H1(http1::SendRequest<Full<Bytes>>),
+    H2(http2::SendRequest<Full<Bytes>>),
 }
 
 /// An open connection.
@@ -62,7 +62,7 @@ impl Connection {
     /// Sends a request, waits for the response, and records up to `head_bytes` of its head.
     pub(crate) async fn send(
         &mut self,
-        mut request: hyper::Request<Empty<Bytes>>,
+        mut request: hyper::Request<Full<Bytes>>,
         head_bytes: usize,
     ) -> hyper::Result<hyper::Response<Incoming>> {
         self.tape.rewind(head_bytes);

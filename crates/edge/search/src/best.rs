@@ -23,6 +23,8 @@ pub(crate) struct Best {
     count: usize,
     /// One per segment, in order.
     gains: Vec<Arc<Gains>>,
+    /// The factor by which a BM25 score may exceed the bound of its block, by segment; 1 beyond the list.
+    slack: Vec<Score>,
     held: Arc<Mutex<Held>>,
 }
 
@@ -65,7 +67,12 @@ impl Held {
 
 impl Best {
     pub(crate) fn new(count: usize, gains: Vec<Arc<Gains>>) -> Best {
-        Best { count: count.max(1), gains, held: Arc::default() }
+        Best { count: count.max(1), gains, slack: Vec::new(), held: Arc::default() }
+    }
+
+    /// The same for scores by other statistics than those of the segments.
+    pub(crate) fn with_slack(self, slack: Vec<Score>) -> Best {
+        Best { slack, ..self }
     }
 }
 
@@ -94,7 +101,8 @@ impl Collector for Best {
         segment: &SegmentReader,
     ) -> tantivy::Result<()> {
         let gains = &self.gains[ordinal as usize];
-        let most = gains.most() * (1.0 + ROUNDING);
+        let slack = self.slack.get(ordinal as usize).copied().unwrap_or(1.0);
+        let most = gains.most() * slack * (1.0 + ROUNDING);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bar = held.bar(self.count);
         weight.for_each_pruning(bar / most, segment, &mut |doc, words| {

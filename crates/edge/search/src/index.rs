@@ -20,8 +20,8 @@ const SMALL_SEGMENT: u32 = 1_000;
 /// A segment with a larger share of deleted pages is rewritten.
 const MOST_DELETED: f32 = 0.3;
 
-/// Longest wait of a page for its commit.
-const COMMIT_AFTER: Duration = Duration::from_millis(1_500);
+/// Longest wait of a page for its commit, by default.
+pub(crate) const COMMIT_AFTER: Duration = Duration::from_millis(1_500);
 /// Most pages in one commit, so that it takes about a second.
 const COMMIT_PAGES: usize = 4_096;
 
@@ -87,7 +87,8 @@ impl Index {
         let (reader, fields) = (self.reader.clone(), self.fields);
         let mut held = PageSets::default();
         self.searcher().each_page(|page| held.set(page))?;
-        Ok(Writer { engine: writer, reader, fields, held, waiting: 0, oldest: None })
+        let (patience, waiting, oldest) = (COMMIT_AFTER, 0, None);
+        Ok(Writer { engine: writer, reader, fields, held, patience, waiting, oldest })
     }
 
     /// A searcher over the pages that this process's writer has committed.
@@ -133,12 +134,19 @@ pub struct Writer {
     /// Pages in the index, committed or not. Only these are deleted: every deletion searches every
     /// segment.
     held: PageSets,
+    /// Longest wait of a page for its commit.
+    patience: Duration,
     waiting: usize,
     /// When the oldest uncommitted change was made.
     oldest: Option<Instant>,
 }
 
 impl Writer {
+    /// The same with another longest wait of a page for its commit.
+    pub(crate) fn with_patience(self, patience: Duration) -> Writer {
+        Writer { patience, ..self }
+    }
+
     /// Adds or replaces a page.
     pub fn put(&mut self, document: &IndexDocument) -> Result<(), SearchError> {
         self.remove(document.page);
@@ -169,7 +177,7 @@ impl Writer {
 
     /// How long the next commit may wait; `None` if nothing is uncommitted.
     pub fn due_in(&self) -> Option<Duration> {
-        let patience = if self.waiting < COMMIT_PAGES { COMMIT_AFTER } else { Duration::ZERO };
+        let patience = if self.waiting < COMMIT_PAGES { self.patience } else { Duration::ZERO };
         Some(patience.saturating_sub(self.oldest?.elapsed()))
     }
 

@@ -21,6 +21,7 @@ use tidewatch_parse::reading::Scope;
 use crate::document::{MOST_ANCHORS, MOST_TEXT, cut};
 use crate::feeder::{Put, Task};
 use crate::handed::{Handed, Waiting};
+use crate::index::COMMIT_AFTER;
 use crate::{Feeder, Index, IndexDocument, SearchError, Searcher, Writer};
 
 /// Pages in the queue; others wait as one bit each.
@@ -72,18 +73,45 @@ impl Indexer {
         memory: usize,
         agent: &str,
     ) -> Result<(Indexer, Vec<Feeder>), SearchError> {
+        Self::start_from(0, dir, parts, memory, agent, COMMIT_AFTER)
+    }
+
+    /// The same for one partition with an index of its own, in its directory. Changes wait for at most
+    /// `patience`: a machine with many indexes should not sync them all the time.
+    pub fn start_one(
+        dir: &Path,
+        partition: u32,
+        memory: usize,
+        agent: &str,
+        patience: Duration,
+    ) -> Result<(Indexer, Feeder), SearchError> {
+        let parts = [dir.to_owned()];
+        let (indexer, feeders) = Self::start_from(partition, dir, &parts, memory, agent, patience)?;
+        let none = || SearchError::io(dir)(std::io::ErrorKind::NotFound.into());
+        Ok((indexer, feeders.into_iter().next().ok_or_else(none)?))
+    }
+
+    /// Starts an indexer of partitions with numbers from `first` on.
+    fn start_from(
+        first: u32,
+        dir: &Path,
+        parts: &[PathBuf],
+        memory: usize,
+        agent: &str,
+        patience: Duration,
+    ) -> Result<(Indexer, Vec<Feeder>), SearchError> {
         let index = Index::open(&dir.join("index"))?;
         let searcher = index.searcher();
-        let writer = index.writer(memory)?;
+        let writer = index.writer(memory)?.with_patience(patience);
         let mut marks = if index.is_new() { Vec::new() } else { writer.marks() };
         marks.resize(parts.len(), 0);
         let (tasks, queue) = mpsc::sync_channel(QUEUE);
         let waiting = Waiting::new(dir);
-        let feeder = |(number, part): (u32, &PathBuf)| {
-            let (held, up_to) = (writer.held().of(number), marks[number as usize]);
-            Feeder::new(tasks.clone(), number, part, Waiting::beside(&waiting), held, up_to)
+        let feeder = |((number, part), up_to): ((u32, &PathBuf), &u64)| {
+            let held = writer.held().of(number);
+            Feeder::new(tasks.clone(), number, part, Waiting::beside(&waiting), held, *up_to)
         };
-        let feeders = (0..).zip(parts).map(feeder).collect();
+        let feeders = (first..).zip(parts).zip(&marks).map(feeder).collect();
         let pages = searcher.pages();
         let health = Arc::new(Mutex::new(IndexHealth { pages, ..IndexHealth::default() }));
         let worker = Worker {
@@ -92,6 +120,7 @@ impl Indexer {
             agent: agent.to_owned(),
             links: LinkWords::default(),
             health: Arc::clone(&health),
+            first,
             marks,
         };
         let run = move || worker.run(&queue);
@@ -132,6 +161,8 @@ struct Worker {
     agent: String,
     links: LinkWords,
     health: Arc<Mutex<IndexHealth>>,
+    /// The number of the first partition.
+    first: u32,
     /// Up to which time each partition has handed over its changes, in microseconds.
     marks: Vec<u64>,
 }
@@ -166,7 +197,7 @@ impl Worker {
                 self.note(|health| health.removed += 1);
             }
             Task::UpTo(partition, micros) => {
-                let mark = &mut self.marks[partition as usize];
+                let mark = &mut self.marks[(partition - self.first) as usize];
                 *mark = micros.max(*mark);
             }
         }

@@ -9,8 +9,10 @@
 //! back from the archive and parsed again. A changed page is replaced, a gone one removed. The
 //! index is derived from store and archive alone; a lost or damaged one is rebuilt from them.
 //!
-//! All partitions of a crawl feed one index. So document frequencies, the best results and
-//! near-duplicates are those of the whole crawl, and anchor texts reach pages of other partitions.
+//! All partitions of a process feed one index. So document frequencies, the best results and
+//! near-duplicates are those of the whole crawl, and anchor texts reach pages of other partitions. In a
+//! crawl on several machines every partition has an index of its own, which moves with it, and a query
+//! goes to all of them ([`shards`]).
 //!
 //! # The life of a query
 //!
@@ -42,6 +44,7 @@ mod query;
 mod rank;
 mod schema;
 mod searcher;
+pub mod shards;
 mod snippet;
 mod words;
 

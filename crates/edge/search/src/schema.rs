@@ -115,6 +115,21 @@ impl Fields {
         (hit, text(self.excerpt).to_owned(), sketch.map(u64::from_le_bytes).collect())
     }
 
+    /// The field of all words.
+    pub(crate) const fn words(self) -> Field {
+        self.words
+    }
+
+    /// The field of title words.
+    pub(crate) const fn title(self) -> Field {
+        self.title
+    }
+
+    /// The place of a field that scores: 0 for all words, 1 for title words.
+    pub(crate) fn place(self, field: Field) -> Option<usize> {
+        [self.words, self.title].into_iter().position(|scores| scores == field)
+    }
+
     /// Matches a page by its number.
     pub(crate) fn page_is(&self, page: PageRef) -> Term {
         Term::from_field_u64(self.page, page.number())

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tantivy::collector::{Count, TopDocs};
 use tantivy::query::{
     AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query as Engine, RangeQuery,
@@ -16,20 +16,21 @@ use crate::gains::AllGains;
 use crate::phrase::Phrase;
 use crate::rank::{Popularity, Ranking};
 use crate::schema::{Fields, PAGE};
+use crate::shards::Coverage;
 use crate::snippet::Snippet;
 use crate::{PageRef, Query, SearchError};
 
 /// Most results of a query.
-const MOST_RESULTS: usize = 200;
+pub(crate) const MOST_RESULTS: usize = 200;
 /// Candidates per result shown, since some are near-duplicates.
-const CANDIDATES: usize = 3;
+pub(crate) const CANDIDATES: usize = 3;
 /// Estimated resemblance from which two pages are near-duplicates.
 const NEAR: f64 = 0.75;
 /// Weight of a word's score in the title field.
 const TITLE: Score = 4.0;
 
 /// A result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     /// The page.
     pub page: PageRef,
@@ -62,10 +63,12 @@ pub struct SearchResults {
     pub is_relaxed: bool,
     /// Whether there are more.
     pub has_more: bool,
+    /// Which part of the crawl answered; `None` if one index holds all of it.
+    pub coverage: Option<Coverage>,
 }
 
 /// A page in the index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexedPage {
     /// Its address.
     pub url: String,
@@ -134,16 +137,20 @@ impl Searcher {
         let total = searcher.search(&*engine, &Count)?;
         let mut shown = Shown::default();
         for (score, at) in candidates {
-            if shown.hits.len() > skip + count {
+            if shown.len() > skip + count {
                 break;
             }
-            shown.add(self.hit(&searcher, at, score)?);
+            let (hit, text, sketch) = self.hit(&searcher, at, score)?;
+            shown.add((hit, text), sketch);
         }
-        let has_more = shown.hits.len() > skip + count && skip + count < MOST_RESULTS;
-        let hits = shown.hits.into_iter().skip(skip).take(count);
-        let hits =
-            hits.map(|(hit, text)| Hit { snippet: Snippet::of(&text, &query.wanted), ..hit });
-        Ok(SearchResults { hits: hits.collect(), total, is_relaxed: false, has_more })
+        let has_more = shown.len() > skip + count && skip + count < MOST_RESULTS;
+        let hits = shown.into_inner().skip(skip).take(count).map(|((hit, text), alike)| Hit {
+            snippet: Snippet::of(&text, &query.wanted),
+            alike,
+            ..hit
+        });
+        let hits = hits.collect();
+        Ok(SearchResults { hits, total, has_more, ..SearchResults::default() })
     }
 
     /// The engine's query and the searcher to run it on.
@@ -166,7 +173,17 @@ impl Searcher {
         Ok(Best::new(count, gains))
     }
 
-    fn hit(
+    /// The engine's searcher over the committed pages.
+    pub(crate) fn engine(&self) -> tantivy::Searcher {
+        self.reader.searcher()
+    }
+
+    /// The fields of the index.
+    pub(crate) const fn fields(&self) -> Fields {
+        self.fields
+    }
+
+    pub(crate) fn hit(
         &self,
         searcher: &tantivy::Searcher,
         at: DocAddress,
@@ -177,12 +194,23 @@ impl Searcher {
 
     /// What the index has of a page.
     pub fn page(&self, page: PageRef) -> Result<Option<IndexedPage>, SearchError> {
+        let found = self.stored(page)?.map(|(hit, _)| hit);
+        let indexed = |hit: Hit| IndexedPage {
+            url: hit.url,
+            title: hit.title,
+            first_seen_s: hit.first_seen_s,
+        };
+        Ok(found.map(indexed))
+    }
+
+    /// A page as the index stores it, with the beginning of its text.
+    pub(crate) fn stored(&self, page: PageRef) -> Result<Option<(Hit, String)>, SearchError> {
         let searcher = self.reader.searcher();
         let query = TermQuery::new(self.fields.page_is(page), IndexRecordOption::Basic);
         let found = searcher.search(&query, &TopDocs::with_limit(1).order_by_score())?;
-        let Some(&(score, at)) = found.first() else { return Ok(None) };
-        let (hit, _, _) = self.hit(&searcher, at, score)?;
-        Ok(Some(IndexedPage { url: hit.url, title: hit.title, first_seen_s: hit.first_seen_s }))
+        let Some(&(_, at)) = found.first() else { return Ok(None) };
+        let (hit, text, _) = self.hit(&searcher, at, 0.0)?;
+        Ok(Some((hit, text)))
     }
 
     /// Calls `each` with every page in the index.
@@ -242,22 +270,38 @@ fn unit_in(unit: &[String], term: impl Fn(&str) -> Term) -> Box<dyn Engine> {
     Box::new(Phrase::new(terms))
 }
 
-/// Results without near-duplicates.
-#[derive(Default)]
-struct Shown {
-    hits: Vec<(Hit, String)>,
+/// Results without near-duplicates, and the number hidden behind each.
+pub(crate) struct Shown<T> {
+    found: Vec<(T, usize)>,
     sketches: Vec<Vec<u64>>,
 }
 
-impl Shown {
-    fn add(&mut self, (hit, text, sketch): (Hit, String, Vec<u64>)) {
+impl<T> Default for Shown<T> {
+    fn default() -> Self {
+        Shown { found: Vec::new(), sketches: Vec::new() }
+    }
+}
+
+impl<T> Shown<T> {
+    /// Adds a result, or hides it behind an earlier one.
+    pub(crate) fn add(&mut self, result: T, sketch: Vec<u64>) {
         let alike = self.sketches.iter().position(|other| is_near(other, &sketch));
         if let Some(at) = alike {
-            self.hits[at].0.alike += 1;
+            self.found[at].1 += 1;
         } else {
-            self.hits.push((hit, text));
+            self.found.push((result, 0));
             self.sketches.push(sketch);
         }
+    }
+
+    /// How many are shown.
+    pub(crate) const fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// The results in order.
+    pub(crate) fn into_inner(self) -> impl Iterator<Item = (T, usize)> {
+        self.found.into_iter()
     }
 }
 

@@ -3,7 +3,7 @@
 //! A snippet is plain text in pieces that match or do not. The caller escapes the text and adds its
 //! own marks, so that crawled text never becomes markup.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::words::words;
 
@@ -11,7 +11,7 @@ use crate::words::words;
 const LENGTH: usize = 240;
 
 /// A run of text that matches the query or does not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
     /// The text, unescaped.
     pub text: String,
@@ -20,7 +20,7 @@ pub struct Piece {
 }
 
 /// A part of a page.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snippet {
     /// Its pieces in order.
     pub pieces: Vec<Piece>,

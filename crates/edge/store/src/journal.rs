@@ -85,7 +85,7 @@ impl Journal {
         Ok(bytes)
     }
 
-    /// All of its whole batches, without what is damaged between them.
+    /// All of its whole batches, without the damaged parts between them.
     pub(crate) fn whole_batches(&self) -> io::Result<Vec<u8>> {
         let bytes = fs::read(&self.path)?;
         let islands = self.islands.iter().filter_map(|range| bytes.get(range.clone()));

@@ -145,6 +145,8 @@ pub struct HostRow {
     pub robots: Option<RobotsRow>,
     /// What it answers for a page that cannot exist, once probed.
     pub absent: Option<Absent>,
+    /// The same by folder (`/shop/`), where that was probed. Must stay the last field.
+    pub folders: Vec<(String, Absent)>,
 }
 
 /// What a host answers for a page that cannot exist.

@@ -32,7 +32,7 @@ impl Salvage {
     pub fn of(dir: &Path) -> Result<Salvage, StoreError> {
         let claim = match Claim::share_damaged(dir) {
             Err(error @ StoreError::InUse { .. }) => return Err(error),
-            // Its lock may be what is missing.
+            // The lock file may be missing.
             claim => claim.ok(),
         };
         if let Err(error @ StoreError::OtherFormat { .. }) = check_format(dir) {

@@ -37,8 +37,9 @@ const MEMTABLE_BYTES: u64 = 8 << 20;
 /// Free bytes below which a failed flush is for lack of space: every table may flush at once.
 pub(crate) const FLUSH_BYTES: u64 = JOURNAL_BYTES + 10 * MEMTABLE_BYTES;
 
-/// The table of copies.
+/// The tables of copies and hosts.
 const COPIES: &str = "copies";
+const HOSTS: &str = "hosts";
 
 type Row<K, V> = Result<(K, V), StoreError>;
 
@@ -91,7 +92,7 @@ impl Tables {
             pages: table("pages")?,
             copies: table(COPIES)?,
             twins: table("twins")?,
-            hosts: table("hosts")?,
+            hosts: table(HOSTS)?,
             tape: table("tape")?,
             meta: table("meta")?,
             outbox: table("outbox")?,
@@ -161,7 +162,7 @@ impl Tables {
 
     /// A host.
     pub fn host(&self, host: HostId) -> Result<Option<HostRow>, StoreError> {
-        get(&self.hosts, "hosts", host.0)
+        get(&self.hosts, HOSTS, host.0)
     }
 
     /// The first page of a host with that smallest fragment hash.
@@ -219,7 +220,7 @@ impl Tables {
 
     /// All hosts, in order.
     pub fn hosts(&self) -> impl Iterator<Item = Row<HostId, HostRow>> {
-        self.hosts.iter().map(|row| read_row(row, "hosts", HostId))
+        self.hosts.iter().map(|row| read_row(row, HOSTS, HostId))
     }
 
     /// Parcels for other partitions that have not arrived, by number.
@@ -370,9 +371,11 @@ fn decode<T: DeserializeOwned>(
 ) -> Result<T, StoreError> {
     let damaged = |_| StoreError::Damaged { table, key };
     match postcard::from_bytes(bytes) {
-        // A row from before copies had a capture, or captures had wishes, lacks its last byte, which
-        // is 0 for none.
-        Err(_) if table == COPIES => postcard::from_bytes(&[bytes, &[0]].concat()).map_err(damaged),
+        // A row from before copies had a capture, captures had wishes or hosts had folders, lacks its
+        // last byte, which is 0 for none.
+        Err(_) if table == COPIES || table == HOSTS => {
+            postcard::from_bytes(&[bytes, &[0]].concat()).map_err(damaged)
+        }
         read => read.map_err(damaged),
     }
 }
@@ -380,6 +383,7 @@ fn decode<T: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Absent;
 
     #[test]
     fn copies_of_earlier_versions_are_read() {
@@ -388,6 +392,15 @@ mod tests {
         let earlier = &bytes[..bytes.len() - 1];
         assert_eq!(decode::<CopyRow>(earlier, COPIES, 0).unwrap(), copy);
         assert!(decode::<CopyRow>(&earlier[..earlier.len() - 3], COPIES, 0).is_err());
+    }
+
+    #[test]
+    fn hosts_of_earlier_versions_are_read() {
+        let origin = "https://a.example".to_owned();
+        let host = HostRow { origin, robots: None, absent: Some(Absent::Told), folders: vec![] };
+        let bytes = encode(&host);
+        assert_eq!(decode::<HostRow>(&bytes[..bytes.len() - 1], HOSTS, 0).unwrap(), host);
+        assert!(decode::<HostRow>(&bytes[..bytes.len() - 2], HOSTS, 0).is_err());
     }
 
     /// A crawl that was stopped with parcels in its outbox opens with a later version.

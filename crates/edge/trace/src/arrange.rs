@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use crate::model::{Change, Count, Signals, Trace, TraceLink, TracePage, Versions};
+use crate::truth::Truth;
 
 impl Trace {
     /// Sorts every table except `pages` and `hosts`, to which other tables refer by index. Fill the
@@ -17,6 +18,7 @@ impl Trace {
         self.changes.iter_mut().for_each(|rows| changes(rows));
         self.versions.iter_mut().for_each(versions);
         self.signals.iter_mut().for_each(signals);
+        self.truth.iter_mut().for_each(|rows| truth(rows));
     }
 }
 
@@ -40,6 +42,10 @@ pub(crate) fn counts(rows: &mut [Count]) {
 
 pub(crate) fn changes(rows: &mut [Change]) {
     sort_by(rows, |r| (r.page, r.at));
+}
+
+pub(crate) fn truth(rows: &mut [Truth]) {
+    sort_by(rows, |r| (r.page, r.same_as));
 }
 
 /// Sorts the rows and their fragments. A table with invalid ranges of fragments is left as it is, for

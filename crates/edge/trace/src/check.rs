@@ -6,6 +6,7 @@ use crate::error::{At, Place, TraceError};
 use crate::model::{Count, Signals, Trace, TracePage, Versions};
 use crate::rules::{self, Problem, Verdict, problem};
 use crate::table::Table;
+use crate::truth::Truth;
 
 impl Trace {
     /// Checks that every table is sorted, every reference resolves and every rule of the file format
@@ -23,7 +24,8 @@ impl Trace {
         self.check_counts(Table::Views, self.views.as_deref())?;
         self.check_changes()?;
         self.versions.as_ref().map_or(Ok(()), |versions| self.check_versions(versions))?;
-        self.signals.as_ref().map_or(Ok(()), |signals| self.check_signals(signals))
+        self.signals.as_ref().map_or(Ok(()), |signals| self.check_signals(signals))?;
+        self.check_truth(self.truth.as_deref().unwrap_or_default())
     }
 
     fn check_pages(&self) -> Result<(), TraceError> {
@@ -159,6 +161,18 @@ impl Trace {
         let (row, id) = (rows[second], self.pages[rows[second].page as usize].id);
         let kind = &signals.kinds[row.kind as usize];
         at(Table::Signals, second, Err(rules::same_signal_twice(id, row.at, kind)))
+    }
+
+    fn check_truth(&self, rows: &[Truth]) -> Result<(), TraceError> {
+        for (i, row) in rows.iter().enumerate() {
+            let verdict = self
+                .exists("page", row.page)
+                .and_then(|()| self.exists("same_as", row.same_as.unwrap_or(0)))
+                .and_then(|()| rules::truth(row, &self.pages))
+                .and_then(|()| sorted(i == 0 || rows[i - 1].page <= row.page, "page"));
+            at(Table::Truth, i, verdict)?;
+        }
+        rules::truths(rows, &self.pages).or_else(|(i, found)| at(Table::Truth, i, Err(found)))
     }
 
     fn exists(&self, column: &'static str, page: u32) -> Verdict {

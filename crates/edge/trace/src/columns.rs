@@ -25,6 +25,13 @@ pub(crate) mod links {
     pub(crate) const POSITION: usize = 4;
 }
 
+pub(crate) mod truth {
+    pub(crate) const PAGE: usize = 0;
+    pub(crate) const CLASS: usize = 1;
+    pub(crate) const SAME_AS: usize = 2;
+    pub(crate) const DECLARED: usize = 3;
+}
+
 /// The tables of events: `page` and `at` come first in all of them.
 pub(crate) mod events {
     pub(crate) const PAGE: usize = 0;

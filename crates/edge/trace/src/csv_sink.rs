@@ -76,9 +76,9 @@ impl Sink for CsvSink {
         }
     }
 
-    fn maybe_count(&mut self, count: Option<u32>) -> io::Result<()> {
-        match count {
-            Some(count) => self.id(u64::from(count)),
+    fn maybe_whole(&mut self, number: Option<u64>) -> io::Result<()> {
+        match number {
+            Some(number) => self.id(number),
             None => self.text(""),
         }
     }

@@ -29,6 +29,7 @@ mod rows;
 mod rules;
 mod sink;
 mod table;
+mod truth;
 mod write;
 
 pub use error::{At, Place, TraceError};
@@ -37,4 +38,5 @@ pub use model::{
 };
 pub use read::read;
 pub use table::{Format, UnknownFormat};
+pub use truth::{Truth, TruthClass};
 pub use write::{replace, write};

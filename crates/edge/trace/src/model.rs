@@ -2,6 +2,8 @@
 
 use tidewatch_core::{Rate, Span, Time};
 
+use crate::truth::Truth;
+
 /// A web over time: pages, links, changes, clicks and views.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
@@ -30,6 +32,8 @@ pub struct Trace {
     pub versions: Option<Versions>,
     /// Hints of change.
     pub signals: Option<Signals>,
+    /// What pages really are, by page; pages without a row have content of their own.
+    pub truth: Option<Vec<Truth>>,
 }
 
 impl Trace {

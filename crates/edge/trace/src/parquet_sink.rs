@@ -40,7 +40,7 @@ pub(crate) struct ParquetSink {
 /// The cells of a column of the current batch.
 enum Values {
     Id(Vec<u64>),
-    MaybeCount(Vec<Option<u64>>),
+    MaybeWhole(Vec<Option<u64>>),
     Text(StringBuilder),
     Seconds(Vec<f64>),
     MaybeSeconds(Vec<Option<f64>>),
@@ -80,12 +80,12 @@ impl ParquetSink {
 
 fn field(column: &Column) -> Field {
     let kind = match column.kind {
-        Kind::Id | Kind::MaybeCount => DataType::UInt64,
+        Kind::Id | Kind::MaybeWhole => DataType::UInt64,
         Kind::Text => DataType::Utf8,
         Kind::Time | Kind::MaybeTime | Kind::Number => DataType::Float64,
         Kind::Flag => DataType::Boolean,
     };
-    let is_nullable = matches!(column.kind, Kind::MaybeTime | Kind::MaybeCount);
+    let is_nullable = matches!(column.kind, Kind::MaybeTime | Kind::MaybeWhole);
     Field::new(column.name, kind, is_nullable)
 }
 
@@ -93,7 +93,7 @@ impl Values {
     fn new(kind: Kind) -> Self {
         match kind {
             Kind::Id => Values::Id(Vec::new()),
-            Kind::MaybeCount => Values::MaybeCount(Vec::new()),
+            Kind::MaybeWhole => Values::MaybeWhole(Vec::new()),
             Kind::Text => Values::Text(StringBuilder::new()),
             Kind::Time | Kind::Number => Values::Seconds(Vec::new()),
             Kind::MaybeTime => Values::MaybeSeconds(Vec::new()),
@@ -105,7 +105,7 @@ impl Values {
     fn take(&mut self) -> ArrayRef {
         match self {
             Values::Id(ids) => Arc::new(UInt64Array::from(std::mem::take(ids))),
-            Values::MaybeCount(counts) => Arc::new(UInt64Array::from(std::mem::take(counts))),
+            Values::MaybeWhole(whole) => Arc::new(UInt64Array::from(std::mem::take(whole))),
             Values::Text(texts) => Arc::new(texts.finish()),
             Values::Seconds(numbers) => Arc::new(Float64Array::from(std::mem::take(numbers))),
             Values::MaybeSeconds(times) => Arc::new(Float64Array::from(std::mem::take(times))),
@@ -143,9 +143,9 @@ impl Sink for ParquetSink {
         Ok(())
     }
 
-    fn maybe_count(&mut self, count: Option<u32>) -> io::Result<()> {
-        let Values::MaybeCount(counts) = self.column() else { return Err(misplaced()) };
-        counts.push(count.map(u64::from));
+    fn maybe_whole(&mut self, number: Option<u64>) -> io::Result<()> {
+        let Values::MaybeWhole(numbers) = self.column() else { return Err(misplaced()) };
+        numbers.push(number);
         Ok(())
     }
 

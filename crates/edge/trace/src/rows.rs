@@ -78,6 +78,10 @@ impl Rows {
         TraceError::Invalid { place, problem: text }
     }
 
+    pub(crate) fn is_missing(&self, column: usize) -> Result<bool, TraceError> {
+        self.cell(column).map(Cell::is_missing)
+    }
+
     pub(crate) fn id(&self, column: usize) -> Result<u64, TraceError> {
         self.value(column, Cell::id)
     }

@@ -11,6 +11,7 @@ use tidewatch_core::Time;
 use crate::cell::{LATEST, not_negative, shown, time_within_limit};
 use crate::model::{TraceLink, TracePage, TraceSignal, Versions};
 use crate::table::Table;
+use crate::truth::{Truth, TruthClass};
 
 /// A problem of a row, and its column.
 #[derive(Debug, PartialEq)]
@@ -66,6 +67,45 @@ pub(crate) fn link(link: &TraceLink, pages: &[TracePage]) -> Verdict {
         let appears = link.appears;
         format!("the link disappears at {disappears}, before it appears at {appears}; correct one")
     })
+}
+
+pub(crate) fn truth(row: &Truth, pages: &[TracePage]) -> Verdict {
+    let (id, class) = (pages[row.page as usize].id, row.class);
+    let wrong = |text: &str| problem("same_as", format!("page {id} {text}"));
+    match row.same_as {
+        Some(same) if same == row.page => {
+            Err(wrong("cannot repeat itself; name the page whose content it repeats"))
+        }
+        Some(_) if class == TruthClass::Own => {
+            Err(wrong("has content of its own; leave the cell empty"))
+        }
+        None if class.repeats() => {
+            Err(wrong(&format!("is of class '{class}'; name the page whose content it repeats")))
+        }
+        None if row.is_declared => Err(problem(
+            "declared",
+            format!("page {id} repeats no page that it could declare; write 0"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The first row that breaks a rule between rows, which are sorted by page.
+pub(crate) fn truths(rows: &[Truth], pages: &[TracePage]) -> Result<(), (usize, Problem)> {
+    let id = |page: u32| pages[page as usize].id;
+    if let Some(i) = rows.windows(2).position(|pair| pair[0].page == pair[1].page) {
+        let text = format!("page {} has two rows; keep one of them", id(rows[i].page));
+        return Err((i + 1, problem("page", text)));
+    }
+    let repeats = |page: u32| {
+        let found = rows.binary_search_by_key(&page, |row| row.page);
+        found.is_ok_and(|i| rows[i].same_as.is_some())
+    };
+    let chained = |row: &Truth| row.same_as.is_some_and(repeats);
+    let Some(i) = rows.iter().position(chained) else { return Ok(()) };
+    let same = rows[i].same_as.map_or(0, id);
+    let text = format!("page {same} repeats another page itself; name that one");
+    Err((i, problem("same_as", text)))
 }
 
 /// Of a row in any table of events.

@@ -15,7 +15,7 @@ pub(crate) trait Sink {
     fn text(&mut self, text: &str) -> io::Result<()>;
     fn time(&mut self, time: Time) -> io::Result<()>;
     fn maybe_time(&mut self, time: Option<Time>) -> io::Result<()>;
-    fn maybe_count(&mut self, count: Option<u32>) -> io::Result<()>;
+    fn maybe_whole(&mut self, number: Option<u64>) -> io::Result<()>;
     fn number(&mut self, number: f64) -> io::Result<()>;
     fn flag(&mut self, flag: bool) -> io::Result<()>;
     fn end_row(&mut self) -> io::Result<()>;
@@ -34,6 +34,7 @@ pub(crate) fn has(trace: &Trace, table: Table) -> bool {
         Table::Changes => trace.changes.is_some(),
         Table::Versions => trace.versions.is_some(),
         Table::Signals => trace.signals.is_some(),
+        Table::Truth => trace.truth.is_some(),
     }
 }
 
@@ -48,6 +49,7 @@ pub(crate) fn fill(sink: &mut dyn Sink, trace: &Trace, table: Table) -> io::Resu
         Table::Changes => changes(sink, trace),
         Table::Versions => trace.versions.as_ref().map_or(Ok(()), |v| versions(sink, trace, v)),
         Table::Signals => signals(sink, trace),
+        Table::Truth => truth(sink, trace),
     }
 }
 
@@ -87,7 +89,7 @@ fn links(sink: &mut dyn Sink, trace: &Trace) -> io::Result<()> {
         sink.id(id(trace, link.page))?;
         sink.time(link.appears)?;
         sink.maybe_time(link.disappears)?;
-        sink.maybe_count(link.position)?;
+        sink.maybe_whole(link.position.map(u64::from))?;
         sink.end_row()?;
     }
     Ok(())
@@ -142,6 +144,17 @@ fn signals(sink: &mut dyn Sink, trace: &Trace) -> io::Result<()> {
         sink.id(id(trace, row.page))?;
         sink.time(row.at)?;
         sink.text(&signals.kinds[row.kind as usize])?;
+        sink.end_row()?;
+    }
+    Ok(())
+}
+
+fn truth(sink: &mut dyn Sink, trace: &Trace) -> io::Result<()> {
+    for row in trace.truth.iter().flatten() {
+        sink.id(id(trace, row.page))?;
+        sink.text(row.class.name())?;
+        sink.maybe_whole(row.same_as.map(|same| id(trace, same)))?;
+        sink.flag(row.is_declared)?;
         sink.end_row()?;
     }
     Ok(())

@@ -17,6 +17,7 @@ pub(crate) enum Table {
     Changes,
     Versions,
     Signals,
+    Truth,
 }
 
 /// The type of a column.
@@ -26,7 +27,7 @@ pub(crate) enum Kind {
     Text,
     Time,
     MaybeTime,
-    MaybeCount,
+    MaybeWhole,
     Number,
     Flag,
 }
@@ -51,7 +52,7 @@ const PAGE: Column = column("page", Kind::Id);
 const AT: Column = column("at", Kind::Time);
 
 impl Table {
-    pub(crate) const ALL: [Table; 8] = [
+    pub(crate) const ALL: [Table; 9] = [
         Table::Pages,
         Table::Hosts,
         Table::Links,
@@ -60,6 +61,7 @@ impl Table {
         Table::Changes,
         Table::Versions,
         Table::Signals,
+        Table::Truth,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -72,6 +74,7 @@ impl Table {
             Table::Changes => "changes",
             Table::Versions => "versions",
             Table::Signals => "signals",
+            Table::Truth => "truth",
         }
     }
 
@@ -103,7 +106,7 @@ impl Table {
                         PAGE,
                         column("appears", Kind::Time),
                         column("disappears", Kind::MaybeTime),
-                        optional("position", Kind::MaybeCount),
+                        optional("position", Kind::MaybeWhole),
                     ]
                 }
             }
@@ -113,6 +116,16 @@ impl Table {
                 const { &[PAGE, AT, column("added", Kind::Text), column("removed", Kind::Text)] }
             }
             Table::Signals => const { &[PAGE, AT, column("kind", Kind::Text)] },
+            Table::Truth => {
+                const {
+                    &[
+                        PAGE,
+                        column("class", Kind::Text),
+                        column("same_as", Kind::MaybeWhole),
+                        optional("declared", Kind::Flag),
+                    ]
+                }
+            }
         }
     }
 

@@ -4,8 +4,9 @@ use std::pin::pin;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::{
+    Method,
     body::Incoming,
     header::{self, HeaderMap, HeaderName, HeaderValue},
 };
@@ -20,11 +21,12 @@ impl Fetcher {
         &self,
         hop: &mut Hop,
         headers: &HeaderMap,
+        form: &Bytes,
         started: Instant,
     ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
         if let Some(connection) = self.idle.unpark(hop.url.origin()) {
             hop.address = Some(connection.address());
-            match self.send_over(connection, &hop.url, headers).await {
+            match self.send_over(connection, &hop.url, headers, form).await {
                 // Servers close idle connections at any time: retry on a new one.
                 Err(Failure::Incomplete) => {}
                 done => return done,
@@ -35,7 +37,7 @@ impl Fetcher {
         hop.address = Some(connection.address());
         // A body that breaks off is its page's fault; a connection that ends before any answer is
         // its host's.
-        self.send_over(connection, &hop.url, headers).await.map_err(|failure| match failure {
+        self.send_over(connection, &hop.url, headers, form).await.map_err(|failure| match failure {
             Failure::Incomplete => Failure::Connect { why: "it ended before an answer".to_owned() },
             failure => failure,
         })
@@ -46,8 +48,10 @@ impl Fetcher {
         mut connection: Connection,
         url: &CanonicalUrl,
         headers: &HeaderMap,
+        form: &Bytes,
     ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
-        let mut request = hyper::Request::new(Empty::<Bytes>::new());
+        let mut request = hyper::Request::new(Full::new(form.clone()));
+        *request.method_mut() = method(form);
         *request.uri_mut() = connection.target(url).parse().map_err(|_| Failure::Protocol {
             why: "the URL cannot stand in a request".to_owned(),
         })?;
@@ -108,9 +112,15 @@ impl Fetcher {
     }
 }
 
+/// The method that brings `form`: nothing is asked for with GET.
+const fn method(form: &Bytes) -> Method {
+    if form.is_empty() { Method::GET } else { Method::POST }
+}
+
 /// The head of a request as HTTP/1.1 sends it.
-pub(super) fn request_head(url: &CanonicalUrl, headers: &HeaderMap) -> Vec<u8> {
-    let mut head = format!("GET {} HTTP/1.1\r\n", url.path_and_query()).into_bytes();
+pub(super) fn request_head(url: &CanonicalUrl, headers: &HeaderMap, form: &Bytes) -> Vec<u8> {
+    let (method, target) = (method(form), url.path_and_query());
+    let mut head = format!("{method} {target} HTTP/1.1\r\n").into_bytes();
     push_fields(&mut head, headers);
     head
 }

@@ -66,6 +66,7 @@ async fn both_versions_and_strangers() {
             assert_eq!(fetched.hops[0].connect.is_none(), round == 1, "the second is used again");
             let response = fetched.response().unwrap();
             assert_eq!(String::from_utf8_lossy(&response.body), want);
+            assert_eq!(response.is_h2, http2, "the archive says so");
             assert!(response.head.starts_with(b"HTTP/1.1 200 OK\r\n"));
             assert!(response.head.ends_with(b"\r\n\r\n"));
         }

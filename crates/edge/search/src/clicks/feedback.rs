@@ -79,11 +79,29 @@ impl NewInterest {
     }
 }
 
+/// Where the entries of a log come from.
+pub trait Entries: Send {
+    /// At most `most` entries after `from` and up to `to`, in order; fewer if no more are there yet. The
+    /// answer ends at `to` if nothing before it is left.
+    fn next(&mut self, from: Mark, to: Mark, most: usize) -> Result<Rows, SearchError>;
+}
+
+/// The files of a log.
+struct Files(PathBuf);
+
+impl Entries for Files {
+    fn next(&mut self, from: Mark, to: Mark, most: usize) -> Result<Rows, SearchError> {
+        Rows::read_to(&self.0, from, to, most)
+    }
+}
+
 /// Reads a log continuously for one partition.
 pub struct Feedback {
     partition: u32,
-    dir: PathBuf,
+    entries: Box<dyn Entries>,
     mark: Mark,
+    /// Entries before this are already with the partition.
+    known: Mark,
     clicks: Guard,
     views: Guard,
     popularity: Popularity,
@@ -105,18 +123,10 @@ impl Feedback {
         share: f64,
         known: Known<'_>,
     ) -> Result<Feedback, SearchError> {
-        let mut feedback = Feedback {
-            partition,
-            dir: dir.to_owned(),
-            mark: Mark::default(),
-            clicks: Guard::new(share),
-            views: Guard::new(share),
-            popularity: Popularity::default(),
-            faded_s: 0.0,
-            asking: Asking::default(),
-        };
+        let files = Box::new(Files(dir.to_owned()));
+        let mut feedback = Feedback::over(files, partition, mark, share);
         loop {
-            let rows = Rows::read_to(dir, feedback.mark, mark, LINES)?;
+            let rows = feedback.entries.next(feedback.mark, mark, LINES)?;
             let is_over = !rows.has_more;
             feedback.hear(rows, known);
             if is_over {
@@ -127,10 +137,36 @@ impl Feedback {
         Ok(feedback)
     }
 
-    /// Reads the new entries.
+    /// The same for a log that lies elsewhere, so that its entries come in time.
+    pub fn over(entries: Box<dyn Entries>, partition: u32, mark: Mark, share: f64) -> Feedback {
+        Feedback {
+            partition,
+            entries,
+            mark: Mark::default(),
+            known: mark,
+            clicks: Guard::new(share),
+            views: Guard::new(share),
+            popularity: Popularity::default(),
+            faded_s: 0.0,
+            asking: Asking::default(),
+        }
+    }
+
+    /// Reads the new entries. Those that are already with the partition only restore the guard and the
+    /// popularity.
     pub fn read(&mut self, known: Known<'_>) -> Result<NewInterest, SearchError> {
-        let rows = Rows::read(&self.dir, self.mark, LINES)?;
-        Ok(self.hear(rows, known))
+        if self.is_even() {
+            let rows = self.entries.next(self.mark, Mark::END, LINES)?;
+            return Ok(self.hear(rows, known));
+        }
+        let rows = self.entries.next(self.mark, self.known, LINES)?;
+        let heard = self.hear(rows, known);
+        Ok(NewInterest { end: self.known, bad: heard.bad, ..NewInterest::default() })
+    }
+
+    /// Whether everything that is already with the partition was read.
+    pub fn is_even(&self) -> bool {
+        self.mark >= self.known
     }
 
     /// Recent clicks on the partition's pages, for ranking.
@@ -243,6 +279,36 @@ mod tests {
 
     fn desk(dir: &Path) -> Desk {
         Desk::open(dir, ClickSettings::default(), NOW_MS / 1_000).unwrap()
+    }
+
+    /// Entries that come one after the other.
+    struct Late(Vec<Entry>);
+
+    impl Entries for Late {
+        fn next(&mut self, from: Mark, to: Mark, _: usize) -> Result<Rows, SearchError> {
+            let offset = from.offset + 1;
+            let entry = self.0.get(from.offset as usize).filter(|_| Mark { day: 0, offset } <= to);
+            let end = if entry.is_some() { Mark { day: 0, offset } } else { from };
+            Ok(Rows { entries: entry.cloned().into_iter().collect(), end, ..Rows::default() })
+        }
+    }
+
+    #[test]
+    fn entries_that_are_known_already_come_late_and_only_rank() {
+        let click = |id, page| Entry::Clicked { at_ms: NOW_MS, id, client: id, position: 1, page };
+        let late = Late(vec![click(1, page(1)), click(2, page(2)), click(3, page(2))]);
+        let known = Mark { day: 0, offset: 2 };
+        let mut feedback = Feedback::over(Box::new(late), 0, known, 1.0);
+        for _ in 0..2 {
+            let heard = feedback.read(&mut nobody).unwrap();
+            assert!(heard.rows.is_empty() && heard.end == known, "{heard:?}");
+        }
+        assert!(feedback.is_even());
+        assert!(feedback.popularity().of(PageId(1)) > 0.0);
+        let heard = feedback.read(&mut nobody).unwrap();
+        assert_eq!((heard.rows.len(), heard.rows[0].page), (1, PageId(2)));
+        assert_eq!(heard.end, Mark { day: 0, offset: 3 });
+        assert!(feedback.read(&mut nobody).unwrap().rows.is_empty());
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod log;
 mod ticket;
 
 pub use self::desk::{ClickSettings, Clicked, Desk};
-pub use self::feedback::{Feedback, InterestRow, Known, Need, NewInterest};
+pub use self::feedback::{Entries, Feedback, InterestRow, Known, Need, NewInterest};
 pub use self::import::{ImportError, Imported, import};
 pub use self::log::{Entry, Log, Mark, Rows};
 pub use self::ticket::{BadTicket, Ticket};

@@ -10,7 +10,7 @@ use tidewatch_search::{Feeder, IndexHealth, Indexer, Query};
 use tidewatch_store::{Batch, CopyRow, HostRow, Memory, PageRow, Place, Store};
 
 /// A page must be findable this long after it was stored.
-const FINDABLE: Duration = Duration::from_secs(5);
+const FINDABLE: Duration = Duration::from_mins(1);
 const EPOCH: i64 = 1_800_000_000_000_000;
 
 struct Crawl {
@@ -26,7 +26,7 @@ impl Crawl {
         let archive = Archive::open(&dir.join("archive"), 1 << 20, EPOCH, None).unwrap().0;
         let mut batch = Batch::default();
         let origin = "https://a.example".to_owned();
-        store.add_host(HostRow { origin, robots: None, absent: None }, &mut batch);
+        store.add_host(HostRow { origin, robots: None, absent: None, folders: vec![] }, &mut batch);
         store.commit(&batch).unwrap();
         Crawl { store, archive, now: Time::from_micros(1) }
     }

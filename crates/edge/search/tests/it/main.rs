@@ -3,3 +3,4 @@
 
 mod finding;
 mod following;
+mod shards;

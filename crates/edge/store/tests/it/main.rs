@@ -15,7 +15,7 @@ fn open(dir: &Path) -> Store {
 }
 
 fn host(origin: &str) -> HostRow {
-    HostRow { origin: origin.into(), robots: None, absent: None }
+    HostRow { origin: origin.into(), robots: None, absent: None, folders: vec![] }
 }
 
 fn add_page(store: &mut Store, batch: &mut Batch, number: u32) -> PageId {

@@ -7,6 +7,7 @@ mod events;
 mod links;
 mod names;
 mod pages;
+mod truth;
 
 use std::path::Path;
 
@@ -22,6 +23,7 @@ use crate::table::Table;
 use events::{read_changes, read_counts, read_signals, read_versions};
 use links::read_links;
 use pages::{PagesRead, read_hosts, read_pages};
+use truth::read_truth;
 
 /// Reads and checks the trace in `dir`.
 pub fn read(dir: &Path) -> Result<Trace, TraceError> {
@@ -69,13 +71,14 @@ fn read_tables(dir: &Path) -> Result<Trace, TraceError> {
         Table::Versions.find(dir)?.map(|file| read_versions(&file, &resolve)).transpose()?;
     let signals =
         Table::Signals.find(dir)?.map(|file| read_signals(&file, &resolve)).transpose()?;
+    let truth = Table::Truth.find(dir)?.map(|file| read_truth(&file, &resolve)).transpose()?;
     let links = links.unwrap_or_default();
     if !read.seeds_given {
         seed(&mut read.pages, &links);
     }
     let PagesRead { pages, hosts, .. } = read;
     let named = Trace::default();
-    Ok(Trace { pages, hosts, links, clicks, views, changes, versions, signals, ..named })
+    Ok(Trace { pages, hosts, links, clicks, views, changes, versions, signals, truth, ..named })
 }
 
 /// Without a `seed` column, sources and pages without inlinks are seeds.
@@ -96,6 +99,10 @@ struct Resolve<'a> {
 }
 
 impl Resolve<'_> {
+    fn maybe_page(&self, rows: &Rows, column: usize) -> Result<Option<u32>, TraceError> {
+        if rows.is_missing(column)? { Ok(None) } else { self.page(rows, column).map(Some) }
+    }
+
     fn page(&self, rows: &Rows, column: usize) -> Result<u32, TraceError> {
         let id = rows.id(column)?;
         self.ids.get(id).ok_or_else(|| {

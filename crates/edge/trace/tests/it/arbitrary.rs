@@ -6,7 +6,8 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use tidewatch_core::{Rate, Span, Time};
 use tidewatch_trace::{
-    Change, Count, Host, Signals, Trace, TraceLink, TracePage, TraceSignal, Versions,
+    Change, Count, Host, Signals, Trace, TraceLink, TracePage, TraceSignal, Truth, TruthClass,
+    Versions,
 };
 
 /// Parquet holds times exactly up to here.
@@ -129,12 +130,34 @@ fn signals(pages: &[TracePage]) -> impl Strategy<Value = Option<Signals>> + use<
     proptest::option::of(table)
 }
 
+type Pick = ((Option<prop::sample::Index>, prop::sample::Index), bool);
+
+/// The first half of the pages has content that the other half may repeat.
+fn truth(pages: &[TracePage]) -> impl Strategy<Value = Option<Vec<Truth>>> + use<> {
+    let count = pages.len() as u32;
+    let row = (proptest::option::of(any::<prop::sample::Index>()), any::<prop::sample::Index>());
+    let rows = vec((row, any::<bool>()), pages.len()).prop_map(move |picks| {
+        let first = count.div_ceil(2);
+        let row = |(page, pick): (u32, Pick)| -> Option<Truth> {
+            let ((class, same), is_declared) = pick;
+            let class: TruthClass = *class.as_ref()?.get(TruthClass::ALL);
+            let may_repeat = page >= first && class != TruthClass::Own;
+            let same_as = may_repeat.then(|| same.index(first as usize) as u32);
+            let is_whole = same_as.is_some() || !class.repeats();
+            let is_declared = is_declared && same_as.is_some();
+            is_whole.then_some(Truth { page, class, same_as, is_declared })
+        };
+        (0..count).zip(picks).filter_map(row).collect()
+    });
+    proptest::option::of(rows)
+}
+
 /// A valid trace.
 pub(crate) fn trace() -> impl Strategy<Value = Trace> {
     pages().prop_flat_map(|pages| {
         let tables = (links(&pages), counts(&pages), counts(&pages));
         let changes = proptest::option::of(events(&pages));
-        let contents = (changes, versions(&pages), signals(&pages));
+        let contents = (changes, versions(&pages), signals(&pages), truth(&pages));
         let rates = vec(proptest::option::of(1e-9..1e9), 4);
         let manifest = (any::<String>(), 1..=LATEST, any::<bool>(), any::<Option<String>>());
         (Just(pages), tables, contents, rates, manifest).prop_map(assemble)
@@ -142,11 +165,12 @@ pub(crate) fn trace() -> impl Strategy<Value = Trace> {
 }
 
 type Tables = (Vec<TraceLink>, Option<Vec<Count>>, Option<Vec<Count>>);
-type Contents = (Option<BTreeSet<(u32, Time)>>, Option<Versions>, Option<Signals>);
+type Contents =
+    (Option<BTreeSet<(u32, Time)>>, Option<Versions>, Option<Signals>, Option<Vec<Truth>>);
 type Manifest = (String, u64, bool, Option<String>);
 
 fn assemble(
-    (pages, (links, clicks, views), (changes, versions, signals), rates, manifest): (
+    (pages, (links, clicks, views), (changes, versions, signals, truth), rates, manifest): (
         Vec<TracePage>,
         Tables,
         Contents,
@@ -174,6 +198,7 @@ fn assemble(
         changes: changes.map(|rows| rows.into_iter().map(change).collect()),
         versions,
         signals,
+        truth,
     };
     trace.arrange();
     trace

@@ -384,6 +384,49 @@ fn invalid_manifests_are_refused() {
 }
 
 #[test]
+fn truth_that_cannot_be_is_refused() {
+    let header = "page,class,same_as,declared\n";
+    let cases = [
+        (
+            "7,copy,3,0\n",
+            "2, column 'class': 'copy' is not a class; choose from own, alias, renamed, session, \
+             mirror, facet, calendar, maze, parked, farm, missing",
+        ),
+        (
+            "7,alias,,0\n",
+            "2, column 'same_as': page 7 is of class 'alias'; name the page whose content it repeats",
+        ),
+        (
+            "7,alias,7,0\n",
+            "2, column 'same_as': page 7 cannot repeat itself; name the page whose content it \
+             repeats",
+        ),
+        ("7,own,3,0\n", "2, column 'same_as': page 7 has content of its own; leave the cell empty"),
+        (
+            "7,maze,,1\n",
+            "2, column 'declared': page 7 repeats no page that it could declare; write 0",
+        ),
+        (
+            "7,alias,9,0\n",
+            "2, column 'same_as': there is no page 9 in the table 'pages'; add it there",
+        ),
+        (
+            "7,maze,,0\n3,own,,0\n7,farm,,0\n",
+            "4, column 'page': page 7 has two rows; keep one of them (the other is line 2)",
+        ),
+        (
+            "1000000,alias,7,0\n7,alias,3,0\n",
+            "2, column 'same_as': page 7 repeats another page itself; name that one",
+        ),
+    ];
+    for (rows, expected) in cases {
+        let text = format!("{header}{rows}");
+        let said = refusal("truth.csv", text.as_bytes());
+        assert_eq!(said, format!("truth.csv, line {expected}"), "\nfor {rows}");
+    }
+}
+
+#[test]
 fn directories_without_a_trace_are_refused() {
     let dir = directory(&[("links.csv", "source,page,appears,disappears\n")]);
     assert_eq!(

@@ -1,7 +1,7 @@
 //! A trace built in memory is held to the same rules.
 
 use tidewatch_core::{Rate, Span, Time};
-use tidewatch_trace::{Trace, TraceLink, TraceSignal, Version, read};
+use tidewatch_trace::{Trace, TraceLink, TraceSignal, Truth, Version, read};
 
 use crate::samples::{TINY, directory};
 
@@ -125,6 +125,17 @@ fn rows_of_tables() {
                 t.signals.as_mut().unwrap().rows.insert(0, again);
             },
             "signals, row 2, column 'kind': page 3 has two signals 'feed' at 10; keep one of them",
+        ),
+        (
+            |t| t.truth.as_mut().unwrap()[0].same_as = Some(3),
+            "truth, row 1, column 'same_as': page number 3 is beyond the 3 pages of the trace",
+        ),
+        (
+            |t| {
+                let row = t.truth.as_ref().unwrap()[0];
+                t.truth.as_mut().unwrap().push(Truth { page: 0, same_as: Some(1), ..row });
+            },
+            "truth, row 2: the rows are not sorted by page; call Trace::arrange",
         ),
     ]);
 }

@@ -45,7 +45,7 @@ proptest! {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("trace");
         write(&dir, &trace, Format::Csv).unwrap();
-        for name in ["pages", "hosts", "links", "clicks", "views", "changes", "versions", "signals"] {
+        for name in ["pages", "hosts", "links", "clicks", "views", "changes", "versions", "signals", "truth"] {
             shuffle(&dir.join(format!("{name}.csv")), seed);
         }
         prop_assert_eq!(read(&dir).unwrap(), trace);

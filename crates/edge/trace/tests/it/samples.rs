@@ -18,7 +18,7 @@ pub(crate) fn text(dir: &Path, name: &str) -> String {
 }
 
 /// A small web with every table: a hub, two articles, one of which dies.
-pub(crate) const TINY: [(&str, &str); 9] = [
+pub(crate) const TINY: [(&str, &str); 10] = [
     (
         "trace.toml",
         "name = \"tiny\"\nduration = 100.25\nstart = \"2024-05-01T00:00:00Z\"\nnote = \"by hand\"\n",
@@ -37,4 +37,5 @@ pub(crate) const TINY: [(&str, &str); 9] = [
     ("changes.csv", "page,at\n3,10\n3,25\n"),
     ("versions.csv", "page,at,added,removed\n3,0,1 a ffffffffffffffff,\n3,10,b,1\n7,10,,\n"),
     ("signals.csv", "page,at,kind\n3,10,feed\n3,10,ping\n3,25,feed\n"),
+    ("truth.csv", "page,class,same_as,declared\n1000000,renamed,7,1\n"),
 ];

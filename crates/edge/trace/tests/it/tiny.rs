@@ -1,7 +1,7 @@
 //! One small trace, value by value and byte by byte.
 
 use tidewatch_core::{Rate, Span, Time};
-use tidewatch_trace::{Count, Format, TraceLink, read, write};
+use tidewatch_trace::{Count, Format, TraceLink, Truth, TruthClass, read, write};
 
 use crate::samples::{TINY, directory, text};
 
@@ -38,6 +38,9 @@ fn every_value_is_where_it_belongs() {
     let signals = trace.signals.as_ref().unwrap();
     assert_eq!(signals.kinds.iter().map(|k| &**k).collect::<Vec<_>>(), ["feed", "ping"]);
     assert_eq!(signals.rows.len(), 3);
+    let class = TruthClass::Renamed;
+    let renamed = Truth { page: 2, class, same_as: Some(1), is_declared: true };
+    assert_eq!(trace.truth.as_deref(), Some(&[renamed][..]));
     trace.check().unwrap();
 }
 
