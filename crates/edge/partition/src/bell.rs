@@ -7,12 +7,23 @@
 //! ```text
 //! why https://example.com/⏎
 //! {"why": {…}, "told": "…"}      as [`why_json`] and [`told`] give them
-//! {"error": "…"}
+//! rules⏎
+//! {"rules": […]}                 as [`RuleRow`](crate::rules::RuleRow) gives them
+//! veto 0123456789abcdef⏎         also pin, undo
+//! {"decided": true}              false if there is no such rule
+//! label spam https://example.com/⏎   also good, none: what the operator says of the host
+//! {"labelled": true}
+//! labels⏎
+//! {"hosts": [{…}]}               as [`HostRow`](crate::rules::HostRow) gives them
+//! what-if 2x⏎                    of a node of a cluster only
+//! {"now": {…}, "then": {…}}      as [`what_if_json`](crate::explain::what_if_json) gives them
+//! {"error": "…"}                 to any of them
 //! ```
 //!
 //! One connection asks one question. A thread of its own talks to it, with time limits, and passes the
 //! question to the loop, which answers between two turns.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -28,7 +39,9 @@ use tidewatch_core::Time;
 use tidewatch_core::url::CanonicalUrl;
 
 use crate::explain::{told, why_json};
-use crate::{CrawlError, Partition};
+use crate::rules::{Label, RuleName, Ruling, label_name, label_of, suspected, suspicion_json};
+use crate::topic::{fits, fits_json};
+use crate::{CrawlError, OtherBudget, Partition};
 
 const NAME: &str = "ask.sock";
 /// Longest question: the longest URL that a crawl knows is shorter.
@@ -38,16 +51,73 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a client waits for the loop, which may be writing a snapshot.
 const ANSWERED: Duration = Duration::from_secs(30);
 
-/// A page asked about, and the way back.
-struct Question {
-    url: CanonicalUrl,
+/// Rules that are listed.
+const MOST_RULES: usize = 10_000;
+
+/// A question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// Why a page is treated as it is.
+    Why(CanonicalUrl),
+    /// The rules learnt about URLs.
+    Rules,
+    /// Veto or pin a rule, or withdraw that.
+    Decide(Ruling, RuleName),
+    /// Label the host of this URL, or take its label back.
+    Label(Option<Label>, CanonicalUrl),
+    /// Hosts that are labelled or probably spam.
+    Labels,
+    /// Predicted figures at another budget.
+    WhatIf(OtherBudget),
+}
+
+impl Question {
+    /// Reads a line.
+    fn of(line: &str) -> Result<Question, String> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match (word, Ruling::ALL.into_iter().find(|ruling| ruling.name() == word)) {
+            (_, Some(ruling)) => Ok(Question::Decide(ruling, rest.parse()?)),
+            ("rules", _) => Ok(Question::Rules),
+            ("labels", _) => Ok(Question::Labels),
+            ("label", _) => {
+                let (label, url) = rest.split_once(' ').unwrap_or((rest, ""));
+                let label = label_of(label).ok_or("a label is spam, good or none")?;
+                let url = CanonicalUrl::parse(url).map_err(|refused| refused.to_string())?;
+                Ok(Question::Label(label, url))
+            }
+            ("what-if", _) => Ok(Question::WhatIf(rest.parse()?)),
+            ("why", _) => {
+                let url = CanonicalUrl::parse(rest).map_err(|refused| refused.to_string())?;
+                Ok(Question::Why(url))
+            }
+            _ => Err("the questions are `why URL`, `rules`, `veto ID`, `pin ID`, `undo ID`, `label spam URL`, `labels`, `what-if 2x`".into()),
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Question::Why(url) => write!(to, "why {url}"),
+            Question::Rules => write!(to, "rules"),
+            Question::Decide(ruling, rule) => write!(to, "{} {rule}", ruling.name()),
+            Question::Label(label, url) => write!(to, "label {} {url}", label_name(*label)),
+            Question::Labels => write!(to, "labels"),
+            Question::WhatIf(other) => write!(to, "what-if {other}"),
+        }
+    }
+}
+
+/// A question, and the way back.
+struct Asked {
+    question: Question,
     reply: SyncSender<Json>,
 }
 
 /// Listens for questions until it is dropped.
 pub(crate) struct Bell {
     dir: PathBuf,
-    questions: Receiver<Question>,
+    questions: Receiver<Asked>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -55,24 +125,14 @@ impl Bell {
     /// Listens in a directory that this process has locked. A crawl goes on without a bell, so a
     /// failure is no error.
     pub(crate) fn hang(dir: &Path) -> Option<Bell> {
-        // Left by a crawl that was killed.
-        let _ = fs::remove_file(dir.join(NAME));
-        let (_dir, path) = socket(dir).ok()?;
-        let listener = UnixListener::bind(path).ok()?;
-        let (sender, questions) = sync_channel(1);
-        let is_over = Arc::new(AtomicBool::new(false));
-        let ended = Arc::clone(&is_over);
-        std::thread::Builder::new()
-            .name("ask".into())
-            .spawn(move || listen(&listener, &sender, &ended))
-            .ok()?;
+        let (questions, is_over) = open(dir)?;
         Some(Bell { dir: dir.to_owned(), questions, is_over })
     }
 
     /// Answers the question that waits, if there is one.
     pub(crate) fn answer(&self, partition: &mut Partition, now: Time) {
-        if let Ok(Question { url, reply }) = self.questions.try_recv() {
-            let answer = partition.answer_why(&url, now);
+        if let Ok(Asked { question, reply }) = self.questions.try_recv() {
+            let answer = partition.answer(&question, now);
             let answer = answer.unwrap_or_else(|error| json!({ "error": error.to_string() }));
             // The client may have gone.
             let _ = reply.send(answer);
@@ -80,22 +140,79 @@ impl Bell {
     }
 }
 
-impl Drop for Bell {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        // Wakes the listener.
-        let _ = connect(&self.dir);
-        let _ = fs::remove_file(self.dir.join(NAME));
+/// Listens in a directory until the flag is set.
+fn open(dir: &Path) -> Option<(Receiver<Asked>, Arc<AtomicBool>)> {
+    // Left by a crawl that was killed.
+    let _ = fs::remove_file(dir.join(NAME));
+    let (_dir, path) = socket(dir).ok()?;
+    let listener = UnixListener::bind(path).ok()?;
+    let (sender, questions) = sync_channel(1);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&is_over);
+    std::thread::Builder::new()
+        .name("ask".into())
+        .spawn(move || listen(&listener, &sender, &ended))
+        .ok()?;
+    Some((questions, is_over))
+}
+
+/// Answers the questions to a process that is no partition, such as a node of a cluster, until it is
+/// dropped.
+pub struct Doorkeeper {
+    dir: PathBuf,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Doorkeeper {
+    /// Listens in a directory that this process has locked, and answers on threads of its own. `None` if it
+    /// cannot listen there.
+    pub fn open(
+        dir: &Path,
+        answer: impl Fn(Question) -> Json + Send + 'static,
+    ) -> Option<Doorkeeper> {
+        let (questions, is_over) = open(dir)?;
+        let answer_all = move || {
+            while let Ok(Asked { question, reply }) = questions.recv() {
+                // The client may have gone.
+                let _ = reply.send(answer(question));
+            }
+        };
+        std::thread::Builder::new().name("answer".into()).spawn(answer_all).ok()?;
+        Some(Doorkeeper { dir: dir.to_owned(), is_over })
     }
 }
 
-fn listen(listener: &UnixListener, questions: &SyncSender<Question>, is_over: &AtomicBool) {
+impl Drop for Doorkeeper {
+    fn drop(&mut self) {
+        take_down(&self.dir, &self.is_over);
+    }
+}
+
+/// Ends the listener of a directory.
+fn take_down(dir: &Path, is_over: &AtomicBool) {
+    is_over.store(true, Ordering::Relaxed);
+    // Wakes the listener.
+    let _ = connect(dir);
+    let _ = fs::remove_file(dir.join(NAME));
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        take_down(&self.dir, &self.is_over);
+    }
+}
+
+fn listen(listener: &UnixListener, questions: &SyncSender<Asked>, is_over: &AtomicBool) {
     for stream in listener.incoming() {
         if is_over.load(Ordering::Relaxed) {
             return;
         }
-        let Ok(mut stream) = stream else { return };
-        let answer = read(&mut stream).and_then(|url| put(questions, url));
+        // A failure to accept, such as too many open files, may pass.
+        let Ok(mut stream) = stream else {
+            std::thread::sleep(PATIENCE);
+            continue;
+        };
+        let answer = read(&mut stream).and_then(|question| put(questions, question));
         let answer = answer.unwrap_or_else(|why| json!({ "error": why }));
         // The client may have gone.
         let _ = writeln!(stream, "{answer}");
@@ -103,21 +220,20 @@ fn listen(listener: &UnixListener, questions: &SyncSender<Question>, is_over: &A
 }
 
 /// Reads a question.
-fn read(stream: &mut UnixStream) -> Result<CanonicalUrl, String> {
+fn read(stream: &mut UnixStream) -> Result<Question, String> {
     let failed = |error: io::Error| format!("the question cannot be read: {error}");
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
     let mut line = String::new();
     stream.take(MOST_BYTES).read_to_string(&mut line).map_err(failed)?;
-    let url = line.trim_end().strip_prefix("why ").ok_or("the only question is `why URL`")?;
-    CanonicalUrl::parse(url).map_err(|refused| refused.to_string())
+    Question::of(line.trim_end())
 }
 
 /// Passes a question to the loop and waits for the answer.
-fn put(questions: &SyncSender<Question>, url: CanonicalUrl) -> Result<Json, String> {
+fn put(questions: &SyncSender<Asked>, question: Question) -> Result<Json, String> {
     let (reply, answer) = sync_channel(1);
     let ended = || "the crawl has just ended; ask again".to_owned();
-    questions.try_send(Question { url, reply }).map_err(|_| ended())?;
+    questions.try_send(Asked { question, reply }).map_err(|_| ended())?;
     answer.recv_timeout(ANSWERED).map_err(|_| "the crawl is busy; ask again".to_owned())
 }
 
@@ -138,12 +254,11 @@ fn connect(dir: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(path)
 }
 
-/// Asks the crawl that runs in `dir` why it treats a page as it does; `None` if none runs there. The
-/// answer has `why` and `told`, or `error`.
-pub fn ask_running(dir: &Path, url: &CanonicalUrl) -> io::Result<Option<Json>> {
+/// Asks the crawl that runs in `dir`; `None` if none runs there.
+pub fn ask_running(dir: &Path, question: &Question) -> io::Result<Option<Json>> {
     let Ok(mut stream) = connect(dir) else { return Ok(None) };
     stream.set_read_timeout(Some(ANSWERED + PATIENCE))?;
-    stream.write_all(format!("why {}\n", url.as_str()).as_bytes())?;
+    stream.write_all(format!("{question}\n").as_bytes())?;
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
@@ -151,17 +266,50 @@ pub fn ask_running(dir: &Path, url: &CanonicalUrl) -> io::Result<Option<Json>> {
 }
 
 impl Partition {
+    /// The answer to a question at `now`, as JSON.
+    pub fn answer(&mut self, question: &Question, now: Time) -> Result<Json, CrawlError> {
+        match question {
+            Question::Why(url) => self.answer_why(url, now),
+            Question::Rules => Ok(json!({ "rules": self.rules(MOST_RULES) })),
+            Question::Decide(ruling, rule) => {
+                let is_known = self.decide(rule.0, *ruling)?;
+                self.commit()?;
+                Ok(json!({ "decided": is_known }))
+            }
+            Question::Label(label, url) => {
+                self.label(url, *label)?;
+                self.commit()?;
+                Ok(json!({ "labelled": true }))
+            }
+            Question::Labels => Ok(json!({ "hosts": self.labels(MOST_RULES)? })),
+            Question::WhatIf(_) => {
+                Ok(json!({ "error": "a partition cannot tell this of the whole crawl" }))
+            }
+        }
+    }
+
     /// The answer to `why URL` at `now`: JSON with `why` and `told`, or with `error`.
     pub fn answer_why(&mut self, url: &CanonicalUrl, now: Time) -> Result<Json, CrawlError> {
         let obstacle = self.obstacle(url, now)?.or(self.remark(url)?);
         let first = obstacle.as_ref().map_or_else(String::new, |told| format!("{told}\n"));
         let refuse = |why: &str| Ok(json!({ "error": format!("{why} {url}. {first}").trim_end() }));
         let Some(found) = self.portrait(url, now)? else {
+            if let Some(same) = self.same_as(url)? {
+                let told =
+                    format!("By a rule learnt this is another address of {same}. Ask why of that.");
+                return Ok(json!({ "error": told }));
+            }
             return refuse("this crawl does not know");
         };
         let Some(why) = found.why else { return refuse("this crawl's policy cannot explain") };
         let mut json = why_json(&why, url.as_str(), now);
         json["in_the_way"] = obstacle.into();
-        Ok(json!({ "why": json, "told": format!("{first}{}", told(&why, now)) }))
+        json["hygiene"] = suspicion_json(&found.suspicion, Some(&why));
+        json["topic"] = fits_json(found.suits.as_ref());
+        let doubt = suspected(&found.suspicion).map_or_else(String::new, |told| told + "\n");
+        json["form"] = found.form.clone().into();
+        let form = found.form.map_or_else(String::new, |told| told + "\n");
+        let fit = found.suits.as_ref().map_or_else(String::new, |suits| fits(suits) + "\n");
+        Ok(json!({ "why": json, "told": format!("{first}{}{doubt}{fit}{form}", told(&why, now)) }))
     }
 }

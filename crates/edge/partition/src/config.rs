@@ -18,7 +18,9 @@ use toml::{Table, Value};
 
 pub use self::site::{Secret, Site};
 use self::value::Setting;
+use crate::forms::FormRules;
 use crate::scope::{Reach, ScopeRules};
+use crate::topic::TopicRules;
 
 /// Everything that can be set.
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
@@ -64,10 +66,18 @@ pub struct Config {
     pub table_files: usize,
     /// Which URLs are taken in.
     pub scope: ScopeRules,
+    /// The wanted topic.
+    pub topic: TopicRules,
+    /// Which forms are asked.
+    pub forms: FormRules,
     /// Pages known of a host after which it is probed for soft 404s; 0 for never.
     pub probe_pages: u32,
     /// Whether duplicates within a host are skipped.
     pub drop_duplicates: bool,
+    /// Whether rules about duplicate and worthless URLs are learnt.
+    pub learn_rules: bool,
+    /// Megabytes for these rules and their evidence.
+    pub hygiene_mb: u64,
     /// Megabytes at which an archive file is closed.
     pub archive_file_mb: u64,
     /// Compression of the archive, 1 to 9.
@@ -121,8 +131,12 @@ impl Default for Config {
             idle_connections: 1_024,
             table_files: 512,
             scope: ScopeRules::default(),
+            topic: TopicRules::default(),
+            forms: FormRules::default(),
             probe_pages: 20,
             drop_duplicates: true,
+            learn_rules: true,
+            hygiene_mb: 64,
             archive_file_mb: 1_024,
             archive_level: 1,
             free_disk_mb: 256,
@@ -222,7 +236,8 @@ const KEYS: &[Key] = keys! {
     "limits.slow_requests" => slow_lane.requests,
         "Most slow requests under way at once; the more there are, the sooner one that makes no \
          progress is given up.";
-    "limits.slow_after" => slow_lane.after, "A request is slow after this time.";
+    "limits.slow_after" => slow_lane.after,
+        "A request is slow after this time, or sooner where answers usually take less.";
     "limits.idle_connections" => idle_connections,
         "Most connections kept open for the next request to their hosts.";
     "limits.table_files" => table_files, "Most files of the tables kept open.";
@@ -233,7 +248,7 @@ const KEYS: &[Key] = keys! {
         "How far from the seeds: \"host\" (their hosts, with and without www.), \"domain\" (their \
          registrable domains), \"everything\", or \"rules\" (listed hosts and include patterns alone).";
     "scope.hosts" => scope.hosts,
-        "Hosts within reach whatever the seeds: \"a.example\", or \"*.a.example\" with all below it.";
+        "Hosts in scope besides those of the seeds: \"a.example\", or \"*.a.example\" with all subdomains.";
     "scope.include" => scope.include,
         "If not empty, a URL must match one of these patterns: \"/docs/*\" (path and query), \
          \"https://a.example/*\" (whole URL), \"*.pdf\" (URL without scheme).";
@@ -243,6 +258,20 @@ const KEYS: &[Key] = keys! {
          from \"html\" only if it is among them; sitemaps and feeds are always read.";
     "scope.requisites" => scope.requisites,
         "Fetch style sheets, scripts, images and fonts of the pages taken in too, from any host.";
+    "topic.words" => topic.words,
+        "Words that name what you want; pages on that topic, and those that should lead to them, are \
+         fetched before others.";
+    "topic.like" => topic.like,
+        "Example pages of what you want: files, or URLs, which are fetched first. Ten will do.";
+    "topic.languages" => topic.languages,
+        "Languages wanted, by ISO code: \"en\", \"deu\"; all if empty.";
+    "topic.elsewhere_percent" => topic.elsewhere_percent,
+        "What a page that is surely not wanted is still worth, in percent of one that is. Other pages lead \
+         to wanted ones, so 0 finds fewer.";
+    "forms.hosts" => forms.hosts,
+        "Hosts whose search forms are asked, by GET alone: \"a.example\", or \"*.a.example\" with all \
+         subdomains. None if empty. Name only hosts that would not mind.";
+    "forms.per_day" => forms.per_day, "Most result pages asked for on one host and day.";
     "hygiene.depth" => scope.tolerance.depth, "Most links and redirects from a seed to a page.";
     "hygiene.pages_per_host" => scope.tolerance.pages_per_host, "Most pages known of one host.";
     "hygiene.segments" => scope.tolerance.segments, "Most path segments of an address.";
@@ -253,12 +282,17 @@ const KEYS: &[Key] = keys! {
          looks like; 0 for never.";
     "hygiene.drop_duplicates" => drop_duplicates,
         "Skip duplicates within a host.";
+    "hygiene.learn_rules" => learn_rules,
+        "Learn which URLs repeat a page or lead to nothing: links to other addresses of a known page \
+         are links to it, and doubtful pages are worth less (tidewatch rules).";
     "hygiene.calendar_years" => scope.tolerance.calendar_years,
         "Most years that a calendar may reach into the future.";
     "archive.file_mb" => archive_file_mb, "Megabytes at which a WARC file is closed.";
     "archive.level" => archive_level, "Compression of WARC records: 1 fast, 9 small.";
     "memory.cache_mb" => cache_mb, "Megabytes for the tables' cache.";
     "memory.sieve_mb" => sieve_mb, "Megabytes for recently seen URLs; older ones are on disk.";
+    "memory.hygiene_mb" => hygiene_mb, "Megabytes for what is learnt about URLs; the hosts used \
+         least are forgotten.";
     "memory.pages_mb" => pages_mb,
         "Megabytes for the state of pages; no new page is taken once they are full.";
     "memory.index_mb" => index_mb,
@@ -287,7 +321,7 @@ fn is_of_scope(name: &str) -> bool {
         "hygiene.parameters",
         "hygiene.calendar_years",
     ];
-    name.starts_with("scope.") || TRAPS.contains(&name)
+    name.starts_with("scope.") || name.starts_with("topic.") || TRAPS.contains(&name)
 }
 
 /// Why a configuration was refused.
@@ -421,6 +455,11 @@ impl Config {
     /// The settings that make up the scope, as TOML.
     pub(crate) fn scope_toml(&self) -> String {
         self.lines(is_of_scope, false)
+    }
+
+    /// The settings of the topic, as TOML.
+    pub(crate) fn topic_toml(&self) -> String {
+        self.lines(|name| name.starts_with("topic."), false)
     }
 
     /// Most pages that fit in the memory for them.

@@ -14,9 +14,7 @@
 
 use std::sync::Mutex;
 
-use tidewatch_core::url::CanonicalUrl;
 use tidewatch_store::{Parcel, SentLink};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Identifies a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +50,6 @@ pub trait Exchange: Send + Sync {
     fn acknowledge(&self, receipt: Receipt);
     /// Takes the numbers of a partition's parcels that were acknowledged.
     fn acknowledged(&self, from: u32) -> Vec<u64>;
-}
-
-/// The partition out of `count` that owns a URL: by its registrable domain, so that the hosts of a
-/// domain stay together.
-pub fn owner(url: &CanonicalUrl, count: u32) -> u32 {
-    let domain = url.registrable_domain().unwrap_or(url.host());
-    (xxh3_64(domain.as_bytes()) % u64::from(count.max(1))) as u32
 }
 
 /// An exchange between the partitions of one process.
@@ -107,16 +98,6 @@ impl Exchange for InProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hosts_of_a_domain_have_one_owner_and_domains_spread() {
-        let of = |text: &str| owner(&CanonicalUrl::parse(text).unwrap(), 4);
-        assert_eq!(of("https://www.a.example/x"), of("http://shop.a.example:8080/"));
-        let owners: std::collections::BTreeSet<u32> =
-            (0..100).map(|n| of(&format!("https://h{n}.example/"))).collect();
-        assert_eq!(owners.len(), 4);
-        assert_eq!(owner(&CanonicalUrl::parse("http://192.0.2.1/").unwrap(), 1), 0);
-    }
 
     #[test]
     fn a_parcel_reaches_its_owner_and_its_receipt_the_sender() {

@@ -21,23 +21,31 @@ pub fn lasting(seconds: f64) -> String {
     }
 }
 
-/// Clicks in words; if they are rare, as fetches per click.
+/// Clicks in words; if they are rare, as fetches per click. Nobody can picture more than a million of
+/// them; how two such numbers compare is told by [`times`].
 fn clicks(number: f64) -> String {
     match number {
         ..=1e-15 => "nothing".to_owned(),
         n if n >= 0.01 => format!("{n:.2} clicks"),
-        n => format!("one click in {} fetches", many(n.recip())),
+        ..=1e-6 => "less than one click in a million fetches".to_owned(),
+        ..=1e-4 => format!("one click in {:.0},000 fetches", number.recip() / 1000.0),
+        n => format!("one click in {:.0} fetches", n.recip()),
     }
 }
 
-/// A large number in words.
-fn many(number: f64) -> String {
-    const WORDS: [(f64, &str); 3] = [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")];
-    match WORDS.into_iter().find(|(unit, _)| number >= *unit) {
-        Some((unit, word)) => format!("{} {word}", brief(number / unit)),
-        None if number >= 1e4 => format!("{:.0},000", number / 1000.0),
-        None => format!("{number:.0}"),
+/// How a worth compares with a price, in words; `None` if one of them is nothing.
+fn times(worth: f64, price: f64) -> Option<String> {
+    let ratio = worth / price;
+    if worth <= 1e-15 || price <= 1e-15 || !ratio.is_finite() {
+        return None;
     }
+    Some(match ratio {
+        1000.0.. => "more than 1,000 times the price".to_owned(),
+        1.005.. => format!("{} times the price", brief(ratio)),
+        0.995.. => "just the price".to_owned(),
+        0.01.. => format!("{ratio:.2} of the price"),
+        _ => "less than 0.01 of the price".to_owned(),
+    })
 }
 
 /// The explanation in sentences.
@@ -85,7 +93,10 @@ fn state(kind: FetchKind, since: Option<&str>, is_tried: bool) -> Option<String>
         (FetchKind::Frontier, Some(since)) => {
             format!("It was found {since} ago, and {unseen}.")
         }
-        (FetchKind::New | FetchKind::Frontier, None) => format!("So far {unseen}."),
+        (FetchKind::New | FetchKind::Frontier, None) if is_tried => {
+            "No fetch of it has brought a page yet.".to_owned()
+        }
+        (FetchKind::New | FetchKind::Frontier, None) => "It was never fetched.".to_owned(),
         (FetchKind::Refresh | FetchKind::Source, None) => return None,
     })
 }
@@ -169,17 +180,24 @@ const CENTURIES: f64 = 1e11;
 /// The policy's rule, and what it gives for this page.
 fn judged(why: &Explanation) -> Vec<String> {
     match why.merit {
-        Merit::Clicks { worth, price, host_price } => {
+        Merit::Clicks { worth: None, .. } => {
+            vec!["What it would bring is not known yet.".to_owned()]
+        }
+        Merit::Clicks { worth: Some(worth), price, host_price } => {
+            let compared =
+                times(worth, price).map_or_else(String::new, |times| format!(", {times}"));
             let mut lines = vec![format!(
-                "A fetch now would bring {}. The price is {}: what the last fetch that the budget \
-                 pays for brings.",
+                "A fetch now would bring {}{compared}. The price is {}: what the last fetch that \
+                 the budget pays for brings.",
                 clicks(worth),
                 clicks(price)
             )];
             if host_price > price * 1.01 {
+                let compared = times(host_price, price);
+                let compared = compared.map_or_else(String::new, |times| format!(", {times}"));
                 lines.push(format!(
-                    "On its host the price is {}, because the crawl delay, not the budget, is the \
-                     limit there.",
+                    "On its host a fetch must bring {}{compared}, because the crawl delay, not the \
+                     budget, is the limit there.",
                     clicks(host_price)
                 ));
             }
@@ -218,7 +236,7 @@ fn verdict(why: &Explanation, now: Time) -> String {
         (None, _) if why.due == Due::InTurn => {
             format!("It is fetched when its turn comes{spare}.{if_only}")
         }
-        (None, Merit::Clicks { .. }) => format!(
+        (None, Merit::Clicks { worth: Some(_), .. }) => format!(
             "It is not worth a fetch at this price{}. More clicks on {}, or a larger budget, would \
              change that.",
             if spare.is_empty() {
@@ -250,20 +268,20 @@ fn obstacle_text(obstacle: Obstacle, now: Time) -> String {
     let left = |until: Time| lasting(until.since(now).seconds());
     match obstacle {
         Obstacle::Rest(Time::NEVER) => {
-            "this crawl fetches a page once, and a failing one three times".to_owned()
+            "this crawl fetches a page once, and one that fails up to three times".to_owned()
         }
         Obstacle::Rest(until) => {
-            format!("it rests for another {}, the least time between two visits", left(until))
+            format!("it rests for {} more, the least time between two visits", left(until))
         }
         Obstacle::Trouble { until, errors } => {
             let errors = match errors {
                 1 => "an error".to_owned(),
                 _ => format!("{errors} errors in a row"),
             };
-            format!("its host rests for another {} after {errors}", left(until))
+            format!("its host rests for {} more after {errors}", left(until))
         }
         Obstacle::Gap(until) => {
-            format!("its host was just asked and is left alone for {} more", left(until))
+            format!("its host is left alone for {} more", left(until))
         }
         Obstacle::Busy => "another page of its host is being fetched".to_owned(),
     }
@@ -321,7 +339,7 @@ pub fn why_json(why: &Explanation, url: &str, now: Time) -> Json {
     let (mut worth, mut price, mut score, mut interval) = (None, None, None, None);
     match why.merit {
         Merit::Clicks { worth: clicks, price: of_all, host_price } => {
-            (worth, price) = (Some(clicks), Some((of_all, host_price)));
+            (worth, price) = (clicks, Some((of_all, host_price)));
         }
         Merit::Score(is) => score = Some(is),
         Merit::Every(is) => interval = Some(is.seconds()),
@@ -350,15 +368,44 @@ pub fn what_if_json(of: &WhatIf) -> Json {
         .map(|(kind, rate)| (kind.name().into(), rate.into()))
         .collect();
     json!({
-        "budget_per_s": of.budget, "price": of.price, "freshness": of.freshness,
+        "budget_per_s": of.budget, "spent_per_s": of.spent(),
+        "price": of.price, "freshness": of.freshness,
         "clicks_per_s": of.profit,
         "fetches_per_s": fetches,
+    })
+}
+
+/// Reads what [`what_if_json`] gives; `None` if it is something else. The weight is not part of it.
+pub fn what_if_of_json(json: &Json) -> Option<WhatIf> {
+    let figure = |name: &str| json[name].as_f64();
+    let mut fetches = [0.0; 4];
+    for (kind, rate) in FetchKind::ALL.iter().zip(&mut fetches) {
+        *rate = json["fetches_per_s"][kind.name()].as_f64()?;
+    }
+    Some(WhatIf {
+        budget: figure("budget_per_s")?,
+        price: figure("price")?,
+        fetches,
+        freshness: figure("freshness"),
+        profit: figure("clicks_per_s")?,
+        weight: 0.0,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prediction_reads_back() {
+        let fetches = [1.0, 2.0, 3.0, 0.5];
+        for freshness in [Some(0.75), None] {
+            let told =
+                WhatIf { budget: 9.0, price: 0.25, fetches, freshness, profit: 4.0, weight: 0.0 };
+            assert_eq!(what_if_of_json(&what_if_json(&told)), Some(told));
+        }
+        assert_eq!(what_if_of_json(&json!({ "error": "no" })), None);
+    }
 
     #[test]
     fn times_are_printed_in_a_fitting_unit() {
@@ -369,7 +416,7 @@ mod tests {
         assert_eq!(lasting(2.6e9), "82 years");
     }
 
-    const PRICED: Merit = Merit::Clicks { worth: 0.5, price: 1.0, host_price: 1.0 };
+    const PRICED: Merit = Merit::Clicks { worth: Some(0.5), price: 1.0, host_price: 1.0 };
 
     fn of(kind: FetchKind, belief: Belief, due: Due) -> Explanation {
         let sooner: &[Lever] = match kind {
@@ -400,6 +447,25 @@ mod tests {
         assert!(!moved.contains("never fetched"), "{moved}");
     }
 
+    /// A seed whose first fetches failed: nothing is invented about it.
+    #[test]
+    fn nothing_is_said_of_the_worth_of_an_unknown_page() {
+        let later = Due::At(Time::from_seconds(7200.0).unwrap());
+        let merit = Merit::Clicks { worth: None, price: 1.0, host_price: 1.0 };
+        let why = Explanation {
+            since: None,
+            failures: 3,
+            merit,
+            ..of(FetchKind::Frontier, Belief::Unstated, later)
+        };
+        let wanted = "No fetch of it has brought a page yet.\nWhat it would bring is not \
+                      known yet.\nThe last 3 fetches of it failed or led to another page, so it is \
+                      retried less often.\nIt is due in 2 hours.\n";
+        assert_eq!(told(&why, Time::ZERO), wanted);
+        let json = why_json(&why, "u", Time::ZERO);
+        assert!(json["worth"].is_null() && json["since_s"].is_null() && json["price"] == 1.0);
+    }
+
     /// What is in the way is told, a far due time is none, and spare budget is mentioned.
     #[test]
     fn the_verdict_matches_the_scheduler() {
@@ -417,14 +483,13 @@ mod tests {
         let rest = verdict_of(now, Early::Spare, Some(Obstacle::Rest(hours(4))));
         assert_eq!(
             rest,
-            "It is due, but it rests for another 3 hours, the least time between two visits."
+            "It is due, but it rests for 3 hours more, the least time between two visits."
         );
         let trouble = Obstacle::Trouble { until: hours(3), errors: 3 };
         let ill = verdict_of(now, Early::No, Some(trouble));
-        assert_eq!(
-            ill,
-            "It is due, but its host rests for another 2 hours after 3 errors in a row."
-        );
+        assert_eq!(ill, "It is due, but its host rests for 2 hours more after 3 errors in a row.");
+        let closed = verdict_of(now, Early::No, Some(Obstacle::Gap(hours(3))));
+        assert_eq!(closed, "It is due, but its host is left alone for 2 hours more.");
         let far = verdict_of(Due::At(hours(5_000_000)), Early::Spare, None);
         assert!(
             far.starts_with("It is not worth a fetch at this price; it is fetched once"),
@@ -452,7 +517,7 @@ mod tests {
             sooner: &[Lever::InLinks],
             ..Explanation::new(page, rule, Merit::Score(3.0), Due::InTurn)
         };
-        let wanted = "So far it was never fetched.\nRule: the page with the most links to it comes first. \
+        let wanted = "It was never fetched.\nRule: the page with the most links to it comes first. \
                       Its score is 3.0000.\nIt is fetched when its turn comes. It would be sooner \
                       if more pages linked to it.\n";
         assert_eq!(told(&why, Time::ZERO), wanted);
@@ -463,15 +528,35 @@ mod tests {
 
     #[test]
     fn rare_clicks_are_given_as_fetches_per_click() {
-        let said = [0.0, 3.0, 0.02, 0.005, 1.0 / 714_000.0, 1.4e-8].map(clicks);
+        let said = [0.0, 3.0, 0.02, 0.005, 1.0 / 714_000.0, 1.5e-12].map(clicks);
         let wanted = [
             "nothing",
             "3.00 clicks",
             "0.02 clicks",
             "one click in 200 fetches",
             "one click in 714,000 fetches",
-            "one click in 71 million fetches",
+            "less than one click in a million fetches",
         ];
         assert_eq!(said, wanted);
+    }
+
+    /// Whatever the numbers, a person can see on which side of the price a fetch is.
+    #[test]
+    fn a_worth_is_compared_with_the_price() {
+        let said = [3e-9, 1.5e-12, 1.0, 1.001, 1.8, 0.35, 5e-4, 0.0];
+        let said = said.map(|worth| times(worth * 1e-3, 1e-3).unwrap_or_default());
+        let wanted = [
+            "less than 0.01 of the price",
+            "less than 0.01 of the price",
+            "just the price",
+            "just the price",
+            "1.80 times the price",
+            "0.35 of the price",
+            "less than 0.01 of the price",
+            "",
+        ];
+        assert_eq!(said, wanted);
+        assert_eq!(times(1.5e-12, 7e-13).unwrap(), "2.14 times the price");
+        assert_eq!(times(5.0, 1e-3).unwrap(), "more than 1,000 times the price");
     }
 }

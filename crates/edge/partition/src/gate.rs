@@ -29,7 +29,7 @@ pub trait Slots: Send + Sync {
     fn keep(&self, address: IpAddr) -> Slot;
 }
 
-/// A slot is prolonged when less than this is left of it and a request is under way.
+/// A slot is renewed when less than this remains and a request is under way.
 const PROLONG: Duration = Duration::from_secs(4);
 
 /// An address that a partition makes requests to.

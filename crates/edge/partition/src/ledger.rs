@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use tidewatch_core::Rate;
 use tidewatch_policy::DemandCurve;
 
@@ -16,12 +17,12 @@ use tidewatch_policy::DemandCurve;
 const EQUAL_SHARE: f64 = 0.1;
 
 /// What a partition reports.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Account {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Account {
     /// Pages known.
-    pub(crate) pages: u32,
+    pub pages: u32,
     /// Fetches per second of the crawl at each price, where the policy has one.
-    pub(crate) demand: Option<DemandCurve>,
+    pub demand: Option<DemandCurve>,
 }
 
 /// The budget of the partitions of a process, and what was reported and granted. Partitions may enter and
@@ -64,7 +65,7 @@ impl Ledger {
     }
 
     /// Takes in a partition's report and returns what it is granted.
-    pub(crate) fn report(&self, number: u32, account: Account) -> Rate {
+    pub fn report(&self, number: u32, account: Account) -> Rate {
         let mut books = self.books();
         books.accounts.insert(number, Some(account));
         books.share(number, books.total)
@@ -76,7 +77,7 @@ impl Ledger {
     }
 
     /// What a partition would be granted of another total.
-    pub(crate) fn share_of(&self, number: u32, total: Rate) -> Rate {
+    pub fn share_of(&self, number: u32, total: Rate) -> Rate {
         self.books().share(number, total.as_per_second())
     }
 

@@ -1,30 +1,18 @@
 //! Carries out jobs over the network.
 
-use std::fmt::Write as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
-use tidewatch_archive::{Digest, Exchange, Packed, Revisit, digest};
-use tidewatch_core::url::{Base, CanonicalUrl};
-use tidewatch_core::{HostId, Reason, Span};
+use tidewatch_core::url::CanonicalUrl;
 use tidewatch_fetch::{
-    AddressPolicy, BadHosts, BadRoots, CertificateDer, Dns, End, Failure, Fetched, Fetcher, Hop,
-    Hosts, Proxy, Purpose, Request, Resolve, Response, Validators, read_roots,
+    AddressPolicy, BadHosts, BadRoots, CertificateDer, Dns, Failure, Fetched, Fetcher, Hosts,
+    Proxy, Purpose, Request, Resolve, Validators, read_roots,
 };
-use tidewatch_parse::document::Source;
-use tidewatch_parse::wall;
-use tidewatch_robots::Wishes;
 
 use crate::Config;
 use crate::config::Site;
-use crate::partition::overloaded;
-use crate::read::{read, requisites_of};
-use crate::work::{Came, Held, Job, Report};
-
-/// How long a host's address is cached before the resolver, which honours the records' TTL, is
-/// asked again.
-const ADDRESS_HOLDS: Span = Span::MINUTE.times(10);
+use crate::report::Reporter;
+use crate::work::{Held, Job, Report};
 
 /// Why a [`Net`] cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -65,11 +53,9 @@ pub enum NoNetwork {
 
 /// Looks up addresses and fetches pages and robots.txt files.
 pub struct Net {
-    fetcher: Fetcher,
+    fetcher: Arc<Fetcher>,
     resolver: Arc<dyn Resolve>,
-    agent: String,
-    level: u32,
-    text_bytes: usize,
+    reporter: Reporter,
 }
 
 impl Net {
@@ -114,77 +100,41 @@ impl Net {
     /// Fetches with `fetcher`, obeys robots directives for `agent`, and packs records at gzip's
     /// `level`. `resolver` is the fetcher's own.
     pub fn new(fetcher: Fetcher, resolver: Arc<dyn Resolve>, agent: &str, level: u32) -> Net {
-        let (agent, level) = (agent.to_owned(), level.clamp(1, 9));
-        Net { fetcher, resolver, agent, level, text_bytes: 0 }
+        Net { fetcher: Arc::new(fetcher), resolver, reporter: Reporter::new(agent, level) }
     }
 
     /// Adds the words of pages to reports, with at most `text_bytes` of text, for an index.
     #[must_use]
     pub fn keep_text(self, text_bytes: usize) -> Net {
-        Net { text_bytes, ..self }
+        Net { reporter: self.reporter.keep_text(text_bytes), ..self }
+    }
+
+    /// What fetches, for requests that are no jobs of the crawl. They obey its checks of addresses and its
+    /// limits, and none of its politeness.
+    pub fn fetcher(&self) -> Arc<Fetcher> {
+        Arc::clone(&self.fetcher)
     }
 
     /// Carries out a job.
     pub async fn perform(&self, job: Job) -> Report {
-        match job {
-            Job::Resolve { host, name, .. } => self.resolve(host, &name).await,
-            Job::Robots { host, url } => self.robots(host, url).await,
-            Job::Page { host, page, url, held, requisites, wishes } => {
-                let asked = SystemTime::now();
-                let fetched = self.fetch(&url, held.as_ref()).await;
-                let response = fetched.response();
-                let (status, body_bytes) =
-                    response.map_or((None, 0), |r| (Some(r.status), r.body.len() as u64));
-                // A page that makes the parser panic fails; its host and the crawl go on.
-                let read = || {
-                    let (mut came, packed) = self.read_page(&url, held.as_ref(), wishes, &fetched);
-                    if let (Came::Content(content), Some(response), true) =
-                        (&mut came, fetched.response(), requisites)
-                    {
-                        let content_type = response.header("content-type");
-                        content.requisites = requisites_of(&url, content_type, &response.body);
-                    }
-                    (came, packed)
+        let asked = SystemTime::now();
+        let fetched = match &job {
+            Job::Resolve { host, name, .. } => {
+                let began = Instant::now();
+                let found = match name.trim_matches(['[', ']']).parse() {
+                    Ok(address) => Ok(vec![address]),
+                    Err(_) => self.resolver.resolve(name).await,
                 };
-                let (came, packed) = catch_unwind(AssertUnwindSafe(read))
-                    .unwrap_or((Came::Refused(Reason::Other), None));
-                let asked = fetched.hops.last().map_or(asked, |hop| hop.at);
-                let (unix_micros, took) = (unix_micros(asked), took(&fetched));
-                Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took }
+                return Reporter::resolved(*host, found, began.elapsed());
             }
-        }
-    }
-
-    async fn resolve(&self, host: HostId, name: &str) -> Report {
-        let began = Instant::now();
-        let found = match name.trim_matches(['[', ']']).parse() {
-            Ok(address) => Ok(vec![address]),
-            Err(_) => self.resolver.resolve(name).await,
-        };
-        // The lowest address stands for all, so that all names of one server share it.
-        let found = found.map_err(|failure| failure.reason());
-        let found = found.and_then(|all| {
-            all.into_iter().min().map(|address| (address, ADDRESS_HOLDS)).ok_or(Reason::NoAddress)
-        });
-        Report::Resolved { host, found, took: span(began.elapsed()) }
-    }
-
-    async fn robots(&self, host: HostId, url: CanonicalUrl) -> Report {
-        let request = Request { url, purpose: Purpose::Robots, held: Validators::default() };
-        let fetched = self.fetcher.fetch(&request, &mut |_| true).await;
-        let took = took(&fetched);
-        let retry_after = fetched.response().and_then(wait);
-        let found = match (&fetched.end, fetched.response()) {
-            // A challenge page in its place says nothing about what is allowed.
-            (End::Answered, Some(response)) if is_wall(&request.url, response, 0) => {
-                Err(Reason::Walled)
+            Job::Robots { url, .. } => {
+                let (purpose, held) = (Purpose::Robots, Validators::default());
+                let request = Request { url: url.clone(), purpose, held };
+                self.fetcher.fetch(&request, &mut |_| true).await
             }
-            (End::Answered, Some(response)) => Ok((response.status, response.body.clone())),
-            // RFC 9309 §2.3.1.2: as if there were no robots.txt.
-            (End::Failed(Failure::TooManyRedirects { .. }), _) => Ok((404, Vec::new())),
-            (end, _) => Err(end.reason().unwrap_or(Reason::Incomplete)),
+            Job::Page { url, held, .. } => self.fetch(url, held.as_ref()).await,
         };
-        Report::Robots { host, found, retry_after, took }
+        self.reporter.report(&job, &fetched, asked)
     }
 
     async fn fetch(&self, url: &CanonicalUrl, held: Option<&Held>) -> Fetched {
@@ -196,123 +146,6 @@ impl Net {
         // A redirect's target is a page of its own and waits for its own host's turn.
         self.fetcher.fetch(&request, &mut |_| false).await
     }
-
-    fn read_page(
-        &self,
-        url: &CanonicalUrl,
-        held: Option<&Held>,
-        said: Wishes,
-        fetched: &Fetched,
-    ) -> (Came, Option<Packed>) {
-        let Some(hop) = fetched.hops.last() else {
-            return (Came::Nothing(fetched.end.reason().unwrap_or(Reason::Incomplete)), None);
-        };
-        let digest = hop.response.as_ref().map_or_else(Digest::default, |r| digest(&r.body));
-        let mut came = self.came(url, &fetched.end, hop, digest);
-        // A wall is not archived: replay would show it as a version of the page.
-        let links = match &came {
-            Came::Content(content) => Some(content.links.len()),
-            Came::Overloaded(..) | Came::Refused(_) => Some(0),
-            Came::Same | Came::Moved { .. } | Came::Gone | Came::Nothing(_) => None,
-        };
-        if let (Some(response), Some(links)) = (&hop.response, links)
-            && is_wall(url, response, links)
-        {
-            return (Came::Overloaded(Reason::Walled, wait(response)), None);
-        }
-        let mut metadata = format!("fetchTimeMs: {}\r\n", hop.total.as_millis());
-        let mut wishes = said;
-        if let Came::Content(content) = &mut came {
-            wishes = wishes.and(content.capture.wishes);
-            content.capture.wishes = wishes;
-        }
-        if !wishes.is_empty() {
-            let _ = write!(metadata, "usage: {wishes}\r\n");
-        }
-        let packed = hop.response.as_ref().filter(|_| fetched.failure().is_none());
-        let packed = packed.map(|response| self.pack(url, hop, response, digest, held, &metadata));
-        (came, packed)
-    }
-
-    fn came(&self, url: &CanonicalUrl, end: &End, hop: &Hop, digest: Digest) -> Came {
-        let response = match (end, &hop.response) {
-            (End::Failed(failure), _) => return Came::Nothing(failure.reason()),
-            (_, None) => return Came::Nothing(Reason::Incomplete),
-            (End::Redirect(to), Some(response)) => {
-                let for_good = matches!(response.status, 301 | 308);
-                return Came::Moved { to: to.clone(), for_good };
-            }
-            (End::Answered, Some(response)) => response,
-        };
-        if let Some(reason) = overloaded(response.status) {
-            return Came::Overloaded(reason, wait(response));
-        }
-        match response.status {
-            200..=299 => {
-                let mut content = read(url, response, digest, &self.agent, self.text_bytes);
-                content.capture.unix_micros = unix_micros(hop.at);
-                Came::Content(Box::new(content))
-            }
-            304 => Came::Same,
-            404 | 410 => Came::Gone,
-            401 | 403 | 451 => Came::Refused(Reason::Forbidden),
-            500.. => Came::Refused(Reason::ServerError),
-            _ => Came::Refused(Reason::ClientError),
-        }
-    }
-
-    fn pack(
-        &self,
-        url: &CanonicalUrl,
-        hop: &Hop,
-        response: &Response,
-        digest: Digest,
-        held: Option<&Held>,
-        metadata: &str,
-    ) -> Packed {
-        let is_not_modified = response.status == 304;
-        let repeats = |held: &&Held| is_not_modified || digest == held.digest;
-        let revisit = held.filter(repeats).map(|held| Revisit {
-            unix_micros: held.unix_micros,
-            url: url.as_str(),
-            digest: held.digest,
-            is_not_modified,
-        });
-
-        let exchange = Exchange {
-            url: url.as_str(),
-            unix_micros: unix_micros(hop.at),
-            address: hop.address,
-            request_head: &hop.request_head,
-            response_head: &response.head,
-            is_h2: response.is_h2,
-            body: &response.body,
-            digest,
-            media_type: &response.media_type(),
-            status: response.status,
-            truncated: match response {
-                response if response.is_cut => Some("length"),
-                response if response.is_damaged => Some("unspecified"),
-                _ => None,
-            },
-            revisit,
-            metadata,
-        };
-        Packed::new(&exchange, self.level)
-    }
-}
-
-/// Whether a response is a challenge or block page.
-fn is_wall(url: &CanonicalUrl, response: &Response, links: usize) -> bool {
-    let Ok(base) = Base::of(url) else { return false };
-    let source = Source {
-        base: &base,
-        content_type: response.header("content-type"),
-        robots_tags: &[],
-        kind: None,
-        bytes: &response.body,
-    };
-    wall::recognise(&source, links, |name| response.header(name)).is_some()
 }
 
 fn setting_file(key: &'static str, file: &str) -> Result<Vec<u8>, NoNetwork> {
@@ -342,24 +175,4 @@ fn proxy(config: &Config) -> Result<Option<Proxy>, NoNetwork> {
 
 fn validators(held: &Held) -> Validators {
     Validators { etag: held.etag.clone(), last_modified: held.last_modified.clone() }
-}
-
-/// The response's Retry-After, as a time from now.
-fn wait(response: &Response) -> Option<Span> {
-    let now = unix_micros(SystemTime::now()) / 1_000_000;
-    response.retry_after(now).map(span)
-}
-
-/// Time of the last hop, without waiting for our own turn.
-fn took(fetched: &Fetched) -> Span {
-    fetched.hops.last().map_or(Span::ZERO, |hop| span(hop.total))
-}
-
-fn span(duration: Duration) -> Span {
-    Span::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
-}
-
-pub(crate) fn unix_micros(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

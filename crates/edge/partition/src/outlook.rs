@@ -1,8 +1,54 @@
 //! What another budget would bring, beside how the crawl stands.
 
+use std::fmt;
+use std::str::FromStr;
+
+use tidewatch_core::Rate;
 use tidewatch_policy::WhatIf;
 
 use crate::Status;
+
+/// Another budget: a multiple such as `2x`, or a rate such as `5/s`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OtherBudget {
+    /// A multiple of the current one.
+    Times(f64),
+    /// This one.
+    To(Rate),
+}
+
+impl OtherBudget {
+    /// The other budget, where the current one is `now`; `None` if it is too large.
+    pub fn of(self, now: Rate) -> Option<Rate> {
+        match self {
+            OtherBudget::Times(times) => Rate::per_second(times * now.as_per_second()),
+            OtherBudget::To(rate) => Some(rate),
+        }
+    }
+}
+
+impl FromStr for OtherBudget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OtherBudget, String> {
+        if let Some(times) = text.strip_suffix(['x', '×']) {
+            return match times.parse() {
+                Ok(times) if times > 0.0 && f64::is_finite(times) => Ok(OtherBudget::Times(times)),
+                _ => Err("a multiple is a number above zero, such as 2x".to_owned()),
+            };
+        }
+        text.parse().map(OtherBudget::To).map_err(|error| format!("{error}"))
+    }
+}
+
+impl fmt::Display for OtherBudget {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OtherBudget::Times(times) => write!(to, "{times}x"),
+            OtherBudget::To(rate) => write!(to, "{}/s", rate.as_per_second()),
+        }
+    }
+}
 
 /// A crawl at its own budget and at another one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +91,19 @@ impl Outlook {
 mod tests {
     use super::*;
     use crate::{Freshness, FreshnessMeasure};
+
+    #[test]
+    fn budgets_are_multiples_or_rates() {
+        assert_eq!("2x".parse(), Ok(OtherBudget::Times(2.0)));
+        assert_eq!("0.5×".parse(), Ok(OtherBudget::Times(0.5)));
+        assert_eq!("5/s".parse(), Ok(OtherBudget::To(Rate::per_second(5.0).unwrap())));
+        for bad in ["x", "-1x", "infx", "NaNx", "fast"] {
+            assert!(bad.parse::<OtherBudget>().is_err(), "{bad}");
+        }
+        for text in ["2x", "0.25x", "5/s", "0.5/s"] {
+            assert_eq!(text.parse::<OtherBudget>().unwrap().to_string(), text);
+        }
+    }
 
     #[test]
     fn the_current_budget_shows_the_current_figures() {

@@ -26,8 +26,21 @@ struct Host {
     pages: u32,
     /// What it answers for a page that cannot exist, once asked.
     absent: Option<Absent>,
+    /// The same by folder, and how many folders were probed in this run.
+    folders: Vec<(String, Absent)>,
+    probed: u8,
     /// The address it resolved to last.
     address: Option<IpAddr>,
+}
+
+/// Folders of a host that are probed: a host may invent them without end.
+const MOST_FOLDERS: usize = 16;
+
+impl Host {
+    fn of(row: HostRow) -> Host {
+        let HostRow { origin, absent, folders, .. } = row;
+        Host { origin, pages: 0, absent, folders, probed: 0, address: None }
+    }
 }
 
 /// The rows of a partition.
@@ -43,9 +56,7 @@ pub(crate) struct Pages {
 impl Pages {
     /// Reads the hosts of a store; [`Pages::count_pages`] or a replay counts their pages.
     pub(crate) fn new(store: Store) -> Result<Pages, StoreError> {
-        let host =
-            |row: HostRow| Host { origin: row.origin, pages: 0, absent: row.absent, address: None };
-        let hosts = store.tables()?.hosts().map(|row| Ok(host(row?.1)));
+        let hosts = store.tables()?.hosts().map(|row| Ok(Host::of(row?.1)));
         let hosts = hosts.collect::<Result<Vec<Host>, StoreError>>()?;
         // Never used before: every start adds a batch to the tape, and no batch a million parcels.
         let next_parcel = store.next_tape() << 20;
@@ -112,9 +123,9 @@ impl Pages {
 
     /// Adds the next host.
     pub(crate) fn add_host(&mut self, origin: &str) -> HostId {
-        let row = HostRow { origin: origin.to_owned(), robots: None, absent: None };
-        let host = Host { origin: origin.to_owned(), pages: 0, absent: None, address: None };
-        self.hosts.push(host);
+        let (origin, folders) = (origin.to_owned(), Vec::new());
+        let row = HostRow { origin, robots: None, absent: None, folders };
+        self.hosts.push(Host::of(row.clone()));
         self.store.add_host(row, &mut self.batch)
     }
 
@@ -182,6 +193,36 @@ impl Pages {
         let row = self.host_row(host)?;
         self.batch.hosts.insert(host, HostRow { absent: Some(absent.clone()), ..row });
         self.hosts[host.index()].absent = Some(absent);
+        Ok(())
+    }
+
+    /// A host's answer to the probe of a folder, if it was probed.
+    pub(crate) fn absent_in(&self, host: HostId, folder: &str) -> Option<&Absent> {
+        let folders = &self.hosts[host.index()].folders;
+        folders.iter().find(|(known, _)| known == folder).map(|(_, absent)| absent)
+    }
+
+    /// Whether one more folder of a host may be probed; counts it.
+    pub(crate) fn may_probe_folder(&mut self, host: HostId) -> bool {
+        let host = &mut self.hosts[host.index()];
+        let may = host.folders.len() + usize::from(host.probed) < MOST_FOLDERS;
+        host.probed += u8::from(may);
+        may
+    }
+
+    /// Notes a host's answer to the probe of a folder.
+    pub(crate) fn put_absent_in(
+        &mut self,
+        host: HostId,
+        folder: &str,
+        absent: Absent,
+    ) -> Result<(), StoreError> {
+        let mut row = self.host_row(host)?;
+        row.folders.retain(|(known, _)| known != folder);
+        row.folders.push((folder.to_owned(), absent));
+        row.folders.truncate(MOST_FOLDERS);
+        self.hosts[host.index()].folders.clone_from(&row.folders);
+        self.batch.hosts.insert(host, row);
         Ok(())
     }
 

@@ -27,7 +27,11 @@
 //! way were interrupted. [`Partition::look`] opens a crawl without going on with it.
 
 mod admit;
+mod aim;
+mod forms;
+mod hint;
 mod hygiene;
+mod judge;
 mod look;
 mod member;
 mod open;
@@ -39,14 +43,20 @@ mod settle;
 mod status;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use tidewatch_archive::ArchiveError;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{HostId, PageId, Rate, Reason, Span, Time};
+use tidewatch_core::{DropReason, HostId, PageId, Rate, Reason, Span, Time};
 use tidewatch_frontier::tape::{Came as Told, Diverged, Fetched, Input};
-use tidewatch_frontier::{Command, Next as Asked};
+use tidewatch_frontier::{Command, Frontier, Next as Asked};
 use tidewatch_store::{CopyRow, Hops, PageRow, Store, StoreError, is_full};
 
+use self::aim::Aim;
+pub use self::aim::{Suits, SuitsBy};
+use self::forms::Forms;
+use self::judge::Judge;
+pub use self::judge::Suspicion;
 use self::member::Member;
 pub use self::member::Seat;
 pub use self::operate::{Heard, HostView, Portrait, SourceView};
@@ -56,6 +66,8 @@ use self::setback::Hopeless;
 pub use self::settle::Settled;
 pub(crate) use self::settle::overloaded;
 pub use self::status::Status;
+use crate::announced::Notes;
+use crate::hints::Senders;
 use crate::pages::Pages;
 use crate::robots::RobotsCache;
 use crate::scope::Scope;
@@ -64,6 +76,7 @@ use crate::spending::Spending;
 use crate::tally::Tally;
 use crate::taped::Taped;
 use crate::timeline::Timeline;
+use crate::topic::BadExample;
 use crate::work::{Held, Job};
 use crate::{BadConfig, Config};
 
@@ -90,6 +103,9 @@ pub enum CrawlError {
     /// The settings do not fit together.
     #[error(transparent)]
     Config(#[from] BadConfig),
+    /// An example page of the topic cannot be used.
+    #[error(transparent)]
+    Example(#[from] BadExample),
     /// The configuration names no policy.
     #[error("there is no policy `{0}`; `tidewatch lab list` names them all")]
     UnknownPolicy(String),
@@ -130,6 +146,13 @@ pub enum CrawlError {
         /// How many were asked for.
         asked: u32,
     },
+    /// A partition of the crawl is gone.
+    #[error(
+        "{} is gone, and its pages with it; put it back from a backup, or run `tidewatch repair` to \
+         rebuild the crawl from the partitions that are left",
+        .0.display()
+    )]
+    LostPartition(PathBuf),
     /// The budget is more than the clock can pace.
     #[error("a budget of {0:.0} fetches a second is too large; give at most 1000000/s")]
     LargeBudget(f64),
@@ -178,7 +201,14 @@ pub struct Partition {
     /// The copies that are still to be read again because the scope has changed.
     reread: Option<Reread>,
     hopeless: Hopeless,
+    judge: Judge,
+    /// The wanted topic, if there is one.
+    aim: Option<Aim>,
+    /// The forms that are asked.
+    forms: Forms,
     spending: Spending,
+    senders: Senders,
+    announced: Notes,
     /// The other partitions, where there are any.
     member: Option<Member>,
 }
@@ -241,6 +271,7 @@ impl Partition {
         now: Time,
     ) -> Result<(), CrawlError> {
         self.allow_host(url);
+        self.trust(url);
         if self.pages.page_of(url.as_str())?.is_none() {
             self.add_page(url, Found { weight, ..Found::named(is_source) }, now)?;
         }
@@ -303,9 +334,14 @@ impl Partition {
         if let Some(barred) = self.barred(host, &url, &row)? {
             self.tally.drop(barred);
             self.note_drop(page, barred, now);
+            self.bar_forms(host, &url, now);
             self.taped.tell(Input::GivenUp { host, answer: None, at: now })?;
-            // The rules may change, so the page is retried later, like one that is gone.
-            self.tell_outcome(page, Told::Gone, now)?;
+            // A robots.txt may change, so the page is retried later; only then is the file read again. A
+            // crawl that fetches everything once does not wait for that.
+            let may_change = matches!(barred, DropReason::Disallowed | DropReason::UseDenied)
+                && self.config.revisit.attempts == 0;
+            let told = if may_change { Told::Failed(Reason::Forbidden) } else { Told::Gone };
+            self.tell_outcome(page, told, now)?;
             return Ok(None);
         }
         // Without its record a copy can be neither confirmed nor named by a revisit.
@@ -320,9 +356,10 @@ impl Partition {
                 |capture| capture.unix_micros,
             ),
         });
-        let requisites = self.config.scope.requisites;
+        let (requisites, gist) = (self.config.scope.requisites, self.has_topic());
         let wishes = self.wishes(host, &row.path)?;
-        Ok(Some(Job::Page { host, page, url, held, requisites, wishes }))
+        let (shape, forms) = (self.wants_shape(&url), self.forms_wanted(host, &url));
+        Ok(Some(Job::Page { host, page, url, held, requisites, gist, wishes, shape, forms }))
     }
 
     /// The address that a host resolved to last.
@@ -435,6 +472,11 @@ impl Partition {
         self.shelf.finish()?;
         let store = self.pages.store();
         self.taped.save(store.dir(), store.next_tape());
+        self.judge.save(store.dir());
+        if let Some(aim) = &self.aim {
+            aim.save(store.dir());
+        }
+        self.forms.save(store.dir());
         Ok(self.pages.spill()?)
     }
 
@@ -456,6 +498,11 @@ impl Partition {
     /// The settings it was opened with.
     pub const fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The frontier, for [audits](tidewatch_frontier::audit) of what it says and does.
+    pub const fn frontier(&self) -> &Frontier<'static> {
+        self.taped.frontier()
     }
 
     /// The frontier and its tape, for the loop that paces snapshots.

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! A host belongs to the partition that [`owner`] names, so the number of partitions cannot change later.
+//! `partitions` is written once all of them are there: from then on, one that is missing is a loss.
 //! The partitions share the budget (`ledger`), links (`exchange`) and the politeness of addresses (`gate`);
 //! everything else a partition does alone, so each replays alone. One partition shares nothing and runs on
 //! the caller's thread.
@@ -18,13 +19,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
+use tidewatch_cluster::place::owner;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Span};
 use tidewatch_policy::WhatIf;
 use tidewatch_store::StoreError;
 use tokio::runtime::Handle;
 
-use crate::exchange::{InProcess, owner};
+use crate::exchange::InProcess;
 use crate::gate::AddressGate;
 use crate::ledger::Ledger;
 use crate::partition::Seat;
@@ -63,13 +65,13 @@ impl Partitions {
             let dir = dir.display().to_string();
             return Err(CrawlError::OtherPartitions { dir, was, asked: count });
         }
+        let own = config.divided(count);
+        let dirs = if was.is_some() { Self::dirs(dir)? } else { part_dirs(dir, count) }.into_iter();
+        let parts = dirs.map(|dir| Partition::open(&dir, own.clone(), unix_micros));
+        let mut parts = parts.collect::<Result<Vec<Partition>, CrawlError>>()?;
         if was.is_none() && count > 1 {
             record(dir, count)?;
         }
-        let own = config.divided(count);
-        let parts = Self::dirs(dir)?.into_iter();
-        let parts = parts.map(|dir| Partition::open(&dir, own.clone(), unix_micros));
-        let mut parts = parts.collect::<Result<Vec<Partition>, CrawlError>>()?;
         if let Some(pace) = pace {
             parts.iter_mut().for_each(|part| part.set_pace(pace));
         }
@@ -115,11 +117,11 @@ impl Partitions {
     }
 
     /// The directories of the partitions of the crawl in `dir`: `dir` itself, where there is only one.
-    pub fn dirs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
-        Ok(match recorded(dir)? {
-            None | Some(1) => vec![dir.to_owned()],
-            Some(count) => (0..count).map(|number| part_dir(dir, number)).collect(),
-        })
+    pub fn dirs(dir: &Path) -> Result<Vec<PathBuf>, CrawlError> {
+        let dirs = part_dirs(dir, recorded(dir)?.unwrap_or(1));
+        let lost = dirs.iter().find(|part| dirs.len() > 1 && !part.is_dir());
+        lost.map_or(Ok(()), |lost| Err(CrawlError::LostPartition(lost.clone())))?;
+        Ok(dirs)
     }
 
     /// Adds a seed to the partition that owns its host. It joins that partition's next commit.
@@ -228,7 +230,8 @@ impl Partitions {
             let mut ended = None;
             while !threads.iter().all(ScopedJoinHandle::is_finished) {
                 if !flag.load(Ordering::Relaxed)
-                    && let Some(why) = stop.why(began, ledger.fetches().saturating_sub(before))
+                    && let Some(why) =
+                        stop.why(began.elapsed(), ledger.fetches().saturating_sub(before))
                 {
                     ended = Some(why);
                     flag.store(true, Ordering::Relaxed);
@@ -242,13 +245,17 @@ impl Partitions {
             }
             // A partition may have noticed first.
             let first = cannot_start.then_some(Ended::CannotStart);
-            Ok(first.or(ended).or_else(|| stop.why(began, 0)).unwrap_or(Ended::Time))
+            Ok(first.or(ended).or_else(|| stop.why(began.elapsed(), 0)).unwrap_or(Ended::Time))
         })
     }
 }
 
-fn part_dir(dir: &Path, number: u32) -> PathBuf {
-    dir.join(format!("partition-{number}"))
+/// Where the partitions of a crawl in `dir` lie, if it has `count`.
+fn part_dirs(dir: &Path, count: u32) -> Vec<PathBuf> {
+    if count == 1 {
+        return vec![dir.to_owned()];
+    }
+    (0..count).map(|number| dir.join(format!("partition-{number}"))).collect()
 }
 
 /// How many partitions the crawl in `dir` has; `None` if there is no crawl.

@@ -9,26 +9,22 @@
 //! A full disk pauses the crawl. What could not be written is kept, and every sync tries to write
 //! it; until one succeeds, no report is taken in and no job handed out.
 
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use tidewatch_core::{PageId, Span, Time};
-use tidewatch_frontier::network_of;
 use tidewatch_parse::extract::Extract;
 use tidewatch_store::free_bytes;
 use tokio::runtime::Handle;
-use tokio::task::JoinSet;
 
 use crate::Net;
 use crate::bell::Bell;
-use crate::net::unix_micros;
+use crate::outside::{Live, Outside, Pass};
 use crate::partition::{CrawlError, Next, Partition, Settled};
 use crate::quiet::{PATIENCE, Quiet};
-use crate::work::{Job, Report};
+use crate::report::unix_micros;
 
 /// Shortest time between two commits. Each syncs the archive first.
 const COMMIT_EVERY: Duration = Duration::from_millis(50);
@@ -48,35 +44,52 @@ const MOST_AT_ONCE: usize = 256;
 /// How long to wait for more reports after the first. No host notices: its gap is longer, or it
 /// gets a thousand requests a second.
 const LINGER: Duration = Duration::from_millis(1);
-/// Longest that the loop sleeps: a stop is noticed within this time.
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+/// How long to wait before a failed write is tried again, at least.
+const RETRY_WAIT: Duration = Duration::from_millis(100);
 
 /// The crawl's time: a steady clock from where the crawl was opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     began: Instant,
-    origin: Time,
-    /// Seconds of crawl time in one second of real time.
-    pace: f64,
+    course: Course,
 }
 
 impl Clock {
     /// Starts at a crawl's present time.
     pub fn of(partition: &Partition) -> Clock {
-        let origin = partition.time(unix_micros(SystemTime::now()));
-        Clock { began: Instant::now(), origin, pace: partition.pace() }
+        let course = Course::of(partition, unix_micros(SystemTime::now()));
+        Clock { began: Instant::now(), course }
     }
 
     /// The time now.
     pub fn now(&self) -> Time {
-        let micros = self.began.elapsed().as_micros() as f64 * self.pace;
+        self.course.at(self.began.elapsed())
+    }
+}
+
+/// How the crawl's time follows the time since a moment.
+#[derive(Clone, Copy, Debug)]
+struct Course {
+    origin: Time,
+    /// Seconds of crawl time in one second of real time.
+    pace: f64,
+}
+
+impl Course {
+    fn of(partition: &Partition, unix_micros: i64) -> Course {
+        Course { origin: partition.time(unix_micros), pace: partition.pace() }
+    }
+
+    /// The crawl's time when this much has passed.
+    fn at(&self, passed: Duration) -> Time {
+        let micros = passed.as_micros() as f64 * self.pace;
         self.origin + Span::from_micros(micros as u64)
     }
 
-    /// Real time to wait until `time`.
-    fn until(&self, time: Time) -> Duration {
-        let micros = time.since(self.now()).as_micros() as f64 / self.pace;
-        Duration::from_micros(micros as u64)
+    /// How long to wait until `time`, rounded up: a moment before it there is nothing to do yet.
+    fn until(&self, time: Time, passed: Duration) -> Duration {
+        let micros = time.since(self.at(passed)).as_micros() as f64 / self.pace;
+        Duration::from_micros(micros.ceil() as u64)
     }
 }
 
@@ -111,10 +124,11 @@ pub enum Ended {
 }
 
 impl Stop {
-    pub(crate) fn why(&self, began: Instant, fetches: u64) -> Option<Ended> {
+    /// Why to end after this much time and so many page requests; `None` to go on.
+    pub(crate) fn why(&self, passed: Duration, fetches: u64) -> Option<Ended> {
         if self.flag.load(Ordering::Relaxed) {
             Some(Ended::Told)
-        } else if self.after.is_some_and(|after| began.elapsed() >= after) {
+        } else if self.after.is_some_and(|after| passed >= after) {
             Some(Ended::Time)
         } else if self.once.as_ref().is_some_and(|quiet| quiet.is_over()) {
             Some(Ended::Done)
@@ -154,143 +168,191 @@ pub fn run(
     stop: &Stop,
     watch: &mut dyn Watch,
 ) -> Result<Ended, CrawlError> {
-    let (sender, reports) = mpsc::channel();
-    let (clock, before) = (Clock::of(partition), partition.tally().all_fetches());
-    let mut hand = Hand { net, runtime, sender, under_way: 0, tasks: JoinSet::new() };
-    let mut keeper = Keeper::new();
+    run_in(partition, &mut Live::new(net, runtime), stop, watch)
+}
+
+/// The same with a clock and a network of one's own.
+pub fn run_in(
+    partition: &mut Partition,
+    outside: &mut dyn Outside,
+    stop: &Stop,
+    watch: &mut dyn Watch,
+) -> Result<Ended, CrawlError> {
+    let (course, before) =
+        (Course::of(partition, outside.unix_micros()), partition.tally().all_fetches());
+    let began = outside.passed();
+    let mut turns = Turns { outside, course, began, keeper: Keeper::default() };
     let bell = Bell::hang(partition.store().dir());
-    let began = Instant::now();
     let ended = loop {
-        if let Some(ended) = stop.why(began, partition.tally().all_fetches() - before) {
+        if let Some(ended) = stop.why(turns.passed(), partition.tally().all_fetches() - before) {
             break ended;
         }
-        if partition.cannot_start(hand.under_way == 0) {
+        if partition.cannot_start(turns.outside.under_way() == 0) {
             break Ended::CannotStart;
         }
-        let turn = Instant::now();
-        let is_held = keeper.is_full || stop.hold.load(Ordering::Relaxed);
-        let wait = if is_held { Time::NEVER } else { hand.out(partition, clock.now())? };
-        partition.taped_mut().count_time(turn.elapsed());
-        let sleep = clock.until(wait).min(LONGEST_SLEEP);
-        if keeper.is_stuck {
-            std::thread::sleep(LONGEST_SLEEP);
+        let is_held = turns.keeper.is_full || stop.hold.load(Ordering::Relaxed);
+        let until = if is_held { Time::NEVER } else { turns.hand_out(partition)? };
+        if turns.keeper.is_stuck {
+            turns.outside.sleep(RETRY_WAIT);
         } else {
-            let taken = take(partition, &reports, sleep, &clock, &mut hand, &mut keeper, watch);
-            let met = taken.and_then(|()| partition.meet(clock.now()));
-            let met = met.and_then(|()| partition.reread(clock.now()));
+            let wait = turns.course.until(until, turns.passed());
+            let taken = turns.take(partition, wait, watch);
+            let met = taken.and_then(|()| partition.meet(turns.now()));
+            let met = met.and_then(|()| partition.reread(turns.now()));
+            let met = met.and_then(|()| partition.rejudge(turns.now()));
             if let Some(bell) = &bell {
-                bell.answer(partition, clock.now());
+                bell.answer(partition, turns.now());
             }
-            keeper.bear(met.and_then(|()| watch.turn(partition, clock.now())), watch)?;
+            let met = met.and_then(|()| watch.turn(partition, turns.now()));
+            // A write for an operator may have failed, and the tables are closed since.
+            let met = met.and_then(|()| Ok(partition.store().tables().map(drop)?));
+            turns.keeper.bear(met, watch)?;
         }
-        if keeper.keep(partition, clock.now(), watch)?
+        if turns.keep(partition, watch)?
             && let Some(quiet) = &stop.once
         {
-            quiet.note(partition.number(), partition.is_done(PATIENCE, clock.now()));
+            quiet.note(partition.number(), partition.is_done(PATIENCE, turns.now()));
         }
     };
-    let last = Instant::now();
-    while hand.under_way > 0 && last.elapsed() < LAST_WAIT && !keeper.is_stuck {
-        take(partition, &reports, LONGEST_SLEEP, &clock, &mut hand, &mut keeper, watch)?;
+    let last = turns.passed() + LAST_WAIT;
+    while turns.outside.under_way() > 0 && turns.passed() < last && !turns.keeper.is_stuck {
+        turns.take(partition, last.saturating_sub(turns.passed()), watch)?;
     }
-    keeper.sync(partition, clock.now(), watch)?;
+    turns.sync(partition, watch)?;
     partition.save()?;
     Ok(ended)
 }
 
-/// Hands jobs to the runtime.
-struct Hand<'h> {
-    net: &'h Arc<Net>,
-    runtime: &'h Handle,
-    sender: Sender<Report>,
-    under_way: usize,
-    /// Requests that are still under way when the loop ends are broken off: whoever opens the partition
-    /// next counts the gaps of its hosts from then.
-    tasks: JoinSet<()>,
+/// The parts of a turn of the loop.
+struct Turns<'t> {
+    outside: &'t mut dyn Outside,
+    course: Course,
+    /// [`Outside::passed`] when the run began.
+    began: Duration,
+    keeper: Keeper,
 }
 
-impl Hand<'_> {
-    /// Hands out every job that can start now, and returns when to look again.
-    fn out(&mut self, partition: &mut Partition, now: Time) -> Result<Time, CrawlError> {
-        loop {
-            let job = match partition.next(now)? {
-                Next::Job(job) => job,
-                Next::WaitUntil(until) => return Ok(until),
-            };
-            let (net, sender) = (Arc::clone(self.net), self.sender.clone());
-            self.under_way += 1;
-            let gate = partition.member().map(|member| Arc::clone(member.gate()));
-            let shared = gate.zip(address(partition, &job));
-            while self.tasks.try_join_next().is_some() {}
-            let task = async move {
-                let report = match shared {
-                    Some((gate, address)) => {
-                        let copy = job.clone();
-                        let request = Box::pin(net.perform(job));
-                        let made = gate.pass(address, request).await;
-                        made.unwrap_or_else(|| copy.given_up())
-                    }
-                    None => net.perform(job).await,
-                };
-                // Nobody listens any more when the crawl has stopped.
-                let _ = sender.send(report);
-            };
-            self.tasks.spawn_on(task, self.runtime);
+impl Turns<'_> {
+    /// Time since the run began.
+    fn passed(&self) -> Duration {
+        self.outside.passed().saturating_sub(self.began)
+    }
+
+    fn now(&self) -> Time {
+        self.course.at(self.passed())
+    }
+
+    /// Begins every job that can start now, and returns when to look again.
+    fn hand_out(&mut self, partition: &mut Partition) -> Result<Time, CrawlError> {
+        let (turn, now) = (self.passed(), self.now());
+        let wait = loop {
+            match partition.next(now)? {
+                Next::Job(job) => {
+                    let pass = Pass::of(partition, &job);
+                    self.outside.begin(job, pass);
+                }
+                Next::WaitUntil(until) => break until,
+            }
+        };
+        partition.taped_mut().count_time(self.passed().saturating_sub(turn));
+        Ok(wait)
+    }
+
+    /// Waits for a report, at most `wait`, and takes in all that are there.
+    fn take(
+        &mut self,
+        partition: &mut Partition,
+        wait: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<(), CrawlError> {
+        let mut next = self.outside.wait(wait);
+        if next.is_some() && self.outside.under_way() > 0 {
+            // More reports follow soon, and one commit for all is cheaper than one for each.
+            self.outside.sleep(LINGER);
         }
-    }
-}
-
-/// The address that a job's request goes to.
-fn address(partition: &Partition, job: &Job) -> Option<IpAddr> {
-    match job {
-        Job::Resolve { .. } => None,
-        Job::Robots { host, .. } | Job::Page { host, .. } => {
-            partition.address_of(*host).map(network_of)
+        let (turn, mut taken) = (self.passed(), Vec::new());
+        while let Some(mut report) = next {
+            let (now, extract) = (self.now(), report.take_extract());
+            taken.push((partition.take_in(report, now)?, extract, now));
+            next = if taken.len() < MOST_AT_ONCE { self.outside.ready() } else { None };
         }
-    }
-}
-
-/// Waits for a report and takes in all that are there.
-fn take(
-    partition: &mut Partition,
-    reports: &Receiver<Report>,
-    wait: Duration,
-    clock: &Clock,
-    hand: &mut Hand<'_>,
-    keeper: &mut Keeper,
-    watch: &mut dyn Watch,
-) -> Result<(), CrawlError> {
-    let first = reports.recv_timeout(wait).ok();
-    if first.is_some() && hand.under_way > 1 {
-        // More reports follow soon, and one commit for all is cheaper than one for each.
-        std::thread::sleep(LINGER);
-    }
-    let turn = Instant::now();
-    let mut taken = Vec::new();
-    for mut report in first.into_iter().chain(reports.try_iter()).take(MOST_AT_ONCE) {
-        hand.under_way -= 1;
-        let (now, extract) = (clock.now(), report.take_extract());
-        taken.push((partition.take_in(report, now)?, extract, now));
-    }
-    partition.taped_mut().count_time(turn.elapsed());
-    // The watcher hears of them after the next sync.
-    keeper.stored.extend(taken.iter().filter_map(|(settled, ..)| settled.held()));
-    let committed = keeper.commit(partition);
-    for (settled, extract, now) in taken {
-        if let (Some(page), Some(extract)) = (settled.held(), extract) {
-            watch.extracted(page, extract);
+        partition.taped_mut().count_time(self.passed().saturating_sub(turn));
+        // The watcher hears of them after the next sync.
+        self.keeper.stored.extend(taken.iter().filter_map(|(settled, ..)| settled.held()));
+        let committed = self.commit(partition);
+        for (settled, extract, now) in taken {
+            if let (Some(page), Some(extract)) = (settled.held(), extract) {
+                watch.extracted(page, extract);
+            }
+            watch.settled(partition, settled, now);
         }
-        watch.settled(partition, settled, now);
+        committed
     }
-    committed
+
+    /// Commits, if that is due; else only makes room in memory.
+    fn commit(&mut self, partition: &mut Partition) -> Result<(), CrawlError> {
+        let (began, keeper) = (self.passed(), &self.keeper);
+        if began.saturating_sub(keeper.committed)
+            < COMMIT_EVERY.max(COMMIT_SHARE * keeper.commit_took)
+        {
+            return partition.relieve();
+        }
+        let done = partition.commit();
+        self.keeper.committed = self.passed();
+        self.keeper.commit_took = self.keeper.committed.saturating_sub(began);
+        done
+    }
+
+    /// Syncs, if that is due, and returns whether it was.
+    fn keep(
+        &mut self,
+        partition: &mut Partition,
+        watch: &mut dyn Watch,
+    ) -> Result<bool, CrawlError> {
+        if self.passed().saturating_sub(self.keeper.synced) < SYNC_EVERY {
+            return Ok(false);
+        }
+        let least = partition.config().free_disk_mb << 20;
+        let is_full = watch.free_bytes(partition.store().dir()).is_some_and(|free| free < least);
+        if self.keeper.is_stuck && is_full {
+            // The write would fail again.
+            self.keeper.synced = self.passed();
+            return Ok(true);
+        }
+        let synced = self.sync(partition, watch).and_then(|()| save(partition));
+        self.keeper.bear(synced, watch)?;
+        self.keeper.note_disk(is_full || self.keeper.is_stuck, watch);
+        Ok(true)
+    }
+
+    fn sync(&mut self, partition: &mut Partition, watch: &mut dyn Watch) -> Result<(), CrawlError> {
+        let now = self.now();
+        self.keeper.synced = self.passed();
+        partition.sync()?;
+        partition.note_spending(now);
+        watch.stored(partition, &self.keeper.stored);
+        self.keeper.stored.clear();
+        watch.tick(partition, now);
+        // If the write fails, readers see older figures, which is harmless.
+        let _ = partition.status().write(partition.store().dir());
+        self.keeper.synced = self.passed();
+        Ok(())
+    }
 }
 
-/// Syncs, tells the watcher, and looks after the disk.
+/// Saves a snapshot, if one is due.
+fn save(partition: &mut Partition) -> Result<(), CrawlError> {
+    let is_time = partition.taped_mut().wants_save(LONGEST_REPLAY, SAVE_SHARE);
+    if is_time { partition.save() } else { Ok(()) }
+}
+
+/// Pages to be reported after the next sync, and whether the disk has room. Times are since the run began.
+#[derive(Default)]
 struct Keeper {
     /// Pages whose copies will be stored by the next sync.
     stored: Vec<PageId>,
-    synced: Instant,
-    committed: Instant,
+    synced: Duration,
+    committed: Duration,
     /// How long the last commit took.
     commit_took: Duration,
     /// There is too little room to go on.
@@ -300,29 +362,6 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new() -> Keeper {
-        let now = Instant::now();
-        Keeper {
-            stored: Vec::new(),
-            synced: now,
-            committed: now,
-            commit_took: Duration::ZERO,
-            is_full: false,
-            is_stuck: false,
-        }
-    }
-
-    /// Commits, if that is due; else only makes room in memory.
-    fn commit(&mut self, partition: &mut Partition) -> Result<(), CrawlError> {
-        if self.committed.elapsed() < COMMIT_EVERY.max(COMMIT_SHARE * self.commit_took) {
-            return partition.relieve();
-        }
-        let began = Instant::now();
-        let done = partition.commit();
-        (self.committed, self.commit_took) = (Instant::now(), began.elapsed());
-        done
-    }
-
     /// Pauses if the error is a full disk; returns any other error.
     fn bear(
         &mut self,
@@ -344,51 +383,5 @@ impl Keeper {
         if std::mem::replace(&mut self.is_full, is_full) != is_full {
             watch.disk(is_full);
         }
-    }
-
-    /// Syncs, if that is due, and returns whether it was.
-    fn keep(
-        &mut self,
-        partition: &mut Partition,
-        now: Time,
-        watch: &mut dyn Watch,
-    ) -> Result<bool, CrawlError> {
-        if self.synced.elapsed() < SYNC_EVERY {
-            return Ok(false);
-        }
-        let least = partition.config().free_disk_mb << 20;
-        let is_full = watch.free_bytes(partition.store().dir()).is_some_and(|free| free < least);
-        if self.is_stuck && is_full {
-            // The write would fail again.
-            self.synced = Instant::now();
-            return Ok(true);
-        }
-        let synced = self.sync(partition, now, watch).and_then(|()| Self::save(partition));
-        self.bear(synced, watch)?;
-        self.note_disk(is_full || self.is_stuck, watch);
-        Ok(true)
-    }
-
-    fn save(partition: &mut Partition) -> Result<(), CrawlError> {
-        let is_time = partition.taped_mut().wants_save(LONGEST_REPLAY, SAVE_SHARE);
-        if is_time { partition.save() } else { Ok(()) }
-    }
-
-    fn sync(
-        &mut self,
-        partition: &mut Partition,
-        now: Time,
-        watch: &mut dyn Watch,
-    ) -> Result<(), CrawlError> {
-        self.synced = Instant::now();
-        partition.sync()?;
-        partition.note_spending(now);
-        watch.stored(partition, &self.stored);
-        self.stored.clear();
-        watch.tick(partition, now);
-        // If the write fails, readers see older figures, which is harmless.
-        let _ = partition.status().write(partition.store().dir());
-        self.synced = Instant::now();
-        Ok(())
     }
 }

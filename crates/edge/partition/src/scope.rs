@@ -80,6 +80,18 @@ pub struct ListedHost(String);
 #[error("`{0}` is not a host; write a name such as example.com, or *.example.com for all below it")]
 pub struct BadHost(String);
 
+impl ListedHost {
+    /// Whether it names a host.
+    pub(crate) fn covers(&self, host: &str) -> bool {
+        match self.0.strip_prefix("*.") {
+            Some(name) => {
+                host.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            }
+            None => self.0 == host,
+        }
+    }
+}
+
 impl FromStr for ListedHost {
     type Err = BadHost;
 
@@ -109,7 +121,7 @@ impl fmt::Display for ListedHost {
 pub struct ScopeRules {
     /// How far from the seeds.
     pub reach: Reach,
-    /// Hosts that are within reach whatever the seeds.
+    /// Hosts in scope besides those of the seeds.
     pub hosts: Vec<ListedHost>,
     /// If there are any, a URL must match one of these.
     pub include: Vec<UrlPattern>,

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const NAME: &str = "frontier.snapshot";
 /// Begins the file; the last character counts versions.
-const MAGIC: &[u8; 8] = b"tidesnp4";
+const MAGIC: &[u8; 8] = b"tidesnp6";
 /// Magic, checksum, batch, time.
 const HEAD: usize = 32;
 /// Bytes read or written at a time.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::{Span, Time};
+use tidewatch_frontier::KeptBack;
 
 use crate::explain::lasting;
 
@@ -23,6 +24,7 @@ pub(crate) struct Spending {
     counted: Option<Time>,
     resting: u32,
     next_s: f64,
+    waiting: u32,
 }
 
 /// The part of the budget that was not spent lately.
@@ -34,16 +36,19 @@ pub struct Unspent {
     pub resting: u32,
     /// Seconds until the first of them may be visited again.
     pub next_s: f64,
+    /// Pages that wait for their hosts, which may be asked only so often.
+    #[serde(default)]
+    pub waiting: u32,
 }
 
 impl Spending {
-    /// Counts on: `fetches` so far, at `budget` per second. `resting` counts resting pages.
+    /// Counts on: `fetches` so far, at `budget` per second. `kept_back` counts pages.
     pub(crate) fn note(
         &mut self,
         fetches: u64,
         budget: f64,
         now: Time,
-        resting: impl FnOnce() -> (u32, Time),
+        kept_back: impl FnOnce() -> KeptBack,
     ) {
         let passed = self.at.map_or(0.0, |at| now.since(at).seconds());
         let made = if self.at.is_some() { fetches.saturating_sub(self.fetches) } else { 0 };
@@ -53,9 +58,10 @@ impl Spending {
         (self.at, self.fetches) = (Some(now), fetches);
         let is_idle = self.unspent().is_some_and(|unspent| unspent.share >= NOTABLE);
         if is_idle && self.counted.is_none_or(|at| now.since(at) >= COUNT_EVERY) {
-            let (pages, first) = resting();
+            let KeptBack { resting, first, waiting } = kept_back();
             let next = if first == Time::NEVER { Span::ZERO } else { first.since(now) };
-            (self.counted, self.resting, self.next_s) = (Some(now), pages, next.seconds());
+            (self.counted, self.resting, self.waiting) = (Some(now), resting, waiting);
+            self.next_s = next.seconds();
         }
     }
 
@@ -65,6 +71,7 @@ impl Spending {
             share: (1.0 - self.made / self.paid_for).clamp(0.0, 1.0),
             resting: self.resting,
             next_s: self.next_s,
+            waiting: self.waiting,
         })
     }
 }
@@ -81,6 +88,7 @@ impl Unspent {
             } else {
                 self.next_s
             },
+            waiting: self.waiting + other.waiting,
         }
     }
 
@@ -89,15 +97,26 @@ impl Unspent {
         if self.share < NOTABLE {
             return None;
         }
-        let rest = match self.resting {
-            0 => "hosts are waited for, or nothing more is worth a fetch".to_owned(),
-            pages => format!(
-                "{pages} pages rest after a visit, the first of them for another {}; any others wait \
-                 for their hosts or are not worth a fetch",
-                lasting(self.next_s)
-            ),
+        let pages = |count: u32, verb: &str| match count {
+            1 => format!("1 page {verb}s"),
+            count => format!("{count} pages {verb}"),
         };
-        Some(format!("{:.0}% of the budget is left unspent: {rest}", 100.0 * self.share))
+        let mut reasons = Vec::new();
+        if self.waiting > 0 {
+            let waits = pages(self.waiting, "wait");
+            reasons.push(format!("{waits} for their hosts, which may be asked only so often"));
+        }
+        if self.resting > 0 {
+            let (rests, next) = (pages(self.resting, "rest"), lasting(self.next_s));
+            reasons.push(format!("{rests} after a visit, the first for {next} more"));
+        }
+        reasons.push(if reasons.is_empty() {
+            "nothing more is worth a fetch".to_owned()
+        } else {
+            "any others are not worth a fetch".to_owned()
+        });
+        let share = 100.0 * self.share;
+        Some(format!("{share:.0}% of the budget is left unspent: {}", reasons.join("; ")))
     }
 }
 
@@ -112,12 +131,17 @@ mod tests {
         assert_eq!(spending.unspent(), None);
         // 2 a second, of which a fetch a second is made for a minute, and none for an hour.
         for s in 0..60 {
-            spending.note(s, 2.0, at(s), || (1, at(9_999)));
+            let kept = KeptBack { resting: 0, first: Time::NEVER, waiting: 40 };
+            spending.note(s, 2.0, at(s), || kept);
         }
         let half = spending.unspent().unwrap();
         assert!((half.share - 0.5).abs() < 0.02, "{half:?}");
+        let wanted = "of the budget is left unspent: 40 pages wait for their hosts, which may be asked \
+                      only so often; any others are not worth a fetch";
+        assert!(half.told().unwrap().ends_with(wanted), "{:?}", half.told());
         for s in 60..3660 {
-            spending.note(59, 2.0, at(s), || (3, at(10_860)));
+            let kept = KeptBack { resting: 3, first: at(10_860), waiting: 0 };
+            spending.note(59, 2.0, at(s), || kept);
         }
         let idle = spending.unspent().unwrap();
         assert!(idle.share > 0.99 && idle.resting == 3, "{idle:?}");

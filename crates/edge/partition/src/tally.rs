@@ -25,6 +25,8 @@ pub struct Tally {
     pub reasons: BTreeMap<Reason, u64>,
     /// URLs and pages that were dropped, by reason.
     pub dropped: BTreeMap<DropReason, u64>,
+    /// Links to other addresses of known pages, by rules learnt: fetches spared.
+    pub spared: u64,
     /// Requests for robots.txt.
     pub robots: u64,
     /// Pages with a copy.
@@ -114,6 +116,7 @@ impl Tally {
         add(&mut self.statuses, &other.statuses);
         add(&mut self.reasons, &other.reasons);
         add(&mut self.dropped, &other.dropped);
+        self.spared += other.spared;
         self.robots += other.robots;
         self.held += other.held;
         self.body_bytes += other.body_bytes;

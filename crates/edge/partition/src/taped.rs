@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::{FetchKind, HostId, PageId, Rate, Span, Time};
 use tidewatch_frontier::tape::{Diverged, Input, Names};
-use tidewatch_frontier::{Frontier, HostMemo, Limits, Next, Politeness};
-use tidewatch_policy::{DemandCurve, Explanation, Policy, Standing, WhatIf};
+use tidewatch_frontier::{Frontier, HostMemo, KeptBack, Limits, Next, Politeness};
+use tidewatch_policy::{DemandCurve, Explanation, HintRecord, Policy, Return, Standing, WhatIf};
 use tidewatch_store::StoreError;
 
 use crate::snapshot;
@@ -60,8 +60,8 @@ impl Names for OneUrl<'_> {
 }
 
 impl Taped {
-    /// A frontier that was told nothing. The tape sets rules and budget as they were, and
-    /// `Partition::resume` as they are now.
+    /// A frontier without events. Replay restores the recorded rules and budget; `Partition::resume`
+    /// then sets the present ones.
     pub(crate) fn new(policy: Box<dyn Policy>) -> Taped {
         let (rules, limits) = (Politeness::default(), Limits { requests: 1, jobs: 1 });
         Taped {
@@ -112,15 +112,15 @@ impl Taped {
         next
     }
 
-    /// Does something with the frontier; `Err` with the message if the policy panics. Any other panic
-    /// goes on, and so does one of the policy that took over.
+    /// Calls `act` with the frontier; `Err` with the message if the policy panics. Other panics, and
+    /// those of the policy that took over, propagate.
     fn guard<T>(&mut self, act: impl FnOnce(&mut Frontier<'static>) -> T) -> Result<T, String> {
         let done = catch_unwind(AssertUnwindSafe(|| act(&mut self.frontier)));
         done.map_err(|panic| {
             if self.fallen.is_some() || !self.frontier.is_policys_fault() {
                 resume_unwind(panic);
             }
-            message(panic.as_ref())
+            panic_message(panic.as_ref())
         })
     }
 
@@ -218,6 +218,11 @@ impl Taped {
         self.unsaved_took >= longest.max(share * self.save_took)
     }
 
+    /// The frontier, for reading.
+    pub(crate) const fn frontier(&self) -> &Frontier<'static> {
+        &self.frontier
+    }
+
     /// Inputs that the next start would have to play.
     pub(crate) const fn unsaved(&self) -> u64 {
         self.unsaved
@@ -273,19 +278,35 @@ impl Taped {
         self.look(|frontier| frontier.why(page, now))
     }
 
+    /// The doubt about a page that the policy knows; `None` if it does not weigh doubts.
+    pub(crate) fn doubt(&self, page: PageId) -> Option<f64> {
+        self.look(|frontier| frontier.doubt(page))
+    }
+
+    /// Clicks of pages fetched a while ago, since the last call. They are not on the tape: no choice depends
+    /// on them.
+    pub(crate) fn take_returns(&mut self) -> Vec<Return> {
+        self.frontier.take_returns()
+    }
+
     /// Whether nothing can be fetched now nor within `patience`.
     pub(crate) fn is_done(&self, patience: Span, now: Time) -> bool {
         self.frontier.is_done(patience, now)
     }
 
-    /// How many pages rest, and when the first of them may be fetched again.
-    pub(crate) fn resting(&self, now: Time) -> (u32, Time) {
-        self.frontier.resting(now)
+    /// Pages that may not be fetched now.
+    pub(crate) fn kept_back(&self, now: Time) -> KeptBack {
+        self.frontier.kept_back(now)
     }
 
     /// What another budget would bring, per second of crawl time.
     pub(crate) fn what_if(&self, budget: Rate) -> Option<WhatIf> {
         self.look(|frontier| frontier.what_if(budget))
+    }
+
+    /// How hints have proved themselves, as far as the policy reads them.
+    pub(crate) fn hint_records(&self, most: usize) -> Vec<HintRecord> {
+        self.look(|frontier| Some(frontier.hint_records(most))).unwrap_or_default()
     }
 
     /// Price and freshness, as far as the policy can tell.
@@ -305,7 +326,7 @@ impl Taped {
 }
 
 /// What a panic said.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()

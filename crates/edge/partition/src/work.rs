@@ -7,9 +7,14 @@ use std::net::IpAddr;
 use tidewatch_archive::{Digest, Packed};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, PageId, Reason, Span};
+use tidewatch_hygiene::spam::shape::Shape;
 use tidewatch_parse::extract::Extract;
 use tidewatch_robots::Wishes;
 use tidewatch_store::Capture;
+use tidewatch_topic::Gist;
+
+use crate::announced::Announced;
+use crate::forms::{FormsRead, FormsWanted};
 
 /// Something to request or look up.
 #[derive(Clone, Debug)]
@@ -42,8 +47,14 @@ pub enum Job {
         held: Option<Held>,
         /// Whether its requisites are wanted.
         requisites: bool,
+        /// Whether its gist is wanted.
+        gist: bool,
         /// What its host's robots.txt says about its use.
         wishes: Wishes,
+        /// What is wanted of it about forms.
+        forms: FormsWanted,
+        /// Whether its text is to be measured.
+        shape: bool,
     },
 }
 
@@ -184,6 +195,10 @@ pub struct Content {
     pub links: Vec<(CanonicalUrl, String)>,
     /// What a browser loads to show it, if that is wanted.
     pub requisites: Vec<CanonicalUrl>,
+    /// The address that it declares as its own, if that is another one.
+    pub canonical: Option<CanonicalUrl>,
+    /// Where it sends every reader at once.
+    pub moved: Option<CanonicalUrl>,
     /// Feeds that it names.
     pub feeds: Vec<CanonicalUrl>,
     /// Links that the page says have changed: indices into `links`, ascending, and when, in
@@ -191,6 +206,14 @@ pub struct Content {
     pub dated: Vec<(usize, i64)>,
     /// The kind of list that says so: `sitemap` or `feed`.
     pub list: &'static str,
+    /// Who announces its changes.
+    pub announced: Option<Announced>,
     /// Its words, where an index wants them.
     pub extract: Option<Extract>,
+    /// Its words for the topic, if the job asked for them.
+    pub gist: Option<Gist>,
+    /// What it says about forms, where that is wanted.
+    pub forms: Option<FormsRead>,
+    /// How its text is made, if that is wanted.
+    pub shape: Option<Shape>,
 }

@@ -9,6 +9,7 @@ Legs of Tidewatch, by --legs:
     bfs     policy frontier-bfs, which only orders
     price   the default policy
     index   price, with the search index
+    two     bfs on two partitions
     rest    bfs with the default rest of 4 h between visits: every page comes exactly once
     tls     price over TLS, a full handshake for each page; beside a bare loop that does the same
 All but rest have no rest between visits.
@@ -59,6 +60,7 @@ LEGS = {
     "bfs": ("frontier-bfs", False, []),
     "price": ("price", False, []),
     "index": ("price", False, ["--listen", "127.0.0.1:0"]),
+    "two": ("frontier-bfs", False, ["--partitions", "2"]),
     "rest": ("frontier-bfs", True, []),
     "tls": ("price", False, []),
 }
@@ -101,8 +103,10 @@ def tidewatch(binary, leg, hosts, until, cwd, gap="0s", roots=""):
     if "--min-revisit" in known and not rests:
         command += ["--min-revisit", "0s"]
     wall, cpu, memory, _ = measure(command, cwd)
-    status = json.loads(pathlib.Path(cwd, "crawl", "status.json").read_text())
-    return wall, cpu, memory, sum(status["tally"]["fetches"].values())
+    # One file, or one for each partition.
+    files = pathlib.Path(cwd, "crawl").rglob("status.json")
+    tallies = [json.loads(file.read_text())["tally"] for file in files]
+    return wall, cpu, memory, sum(sum(tally["fetches"].values()) for tally in tallies)
 
 
 def counted(command, cwd, **environment):

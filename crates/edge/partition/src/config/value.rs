@@ -9,6 +9,7 @@ use tidewatch_robots::Use;
 use toml::Value;
 
 use crate::scope::{FileType, ListedHost, Reach, UrlPattern};
+use crate::topic::{Example, Language};
 
 /// A type that a setting can have.
 pub(super) trait Setting: Sized {
@@ -126,6 +127,14 @@ impl Item for FileType {
 
 impl Item for Use {
     const WANTED: &'static str = "a list of uses: search, archive, ai-input, train-ai";
+}
+
+impl Item for Example {
+    const WANTED: &'static str = "a list of files and URLs, none empty";
+}
+
+impl Item for Language {
+    const WANTED: &'static str = "a list of languages by ISO code, such as [\"en\", \"deu\"]";
 }
 
 impl<T: Item> Setting for Vec<T> {

@@ -13,9 +13,20 @@ use crate::work::Content;
 
 impl Partition {
     /// The page that a link leads to, made known if it is not; `None` if it is dropped or belongs to
-    /// another partition.
+    /// another partition. By rules learnt a URL may be another address of a known page.
     pub(super) fn link(
         &mut self,
+        url: &CanonicalUrl,
+        found: Found,
+        now: Time,
+    ) -> Result<Option<LinkSeen>, CrawlError> {
+        self.link_from(None, url, found, now)
+    }
+
+    /// The same for the target of a redirect, which leads away from a page.
+    pub(super) fn link_from(
+        &mut self,
+        moved: Option<PageId>,
         url: &CanonicalUrl,
         found: Found,
         now: Time,
@@ -30,7 +41,20 @@ impl Partition {
             self.tally.drop(dropped);
             return Ok(None);
         }
+        // Sources and requisites are exempt: they were named on purpose.
+        let is_judged = self.config.learn_rules && !found.is_source && !found.hops.is_requisite();
+        let verdict = is_judged.then(|| self.judge(url)).transpose()?;
+        let verdict = verdict.map(|verdict| verdict.away_from(moved));
+        if let Some(verdict) = &verdict
+            && let Some(page) = verdict.same()
+        {
+            self.spare(verdict);
+            return Ok(Some(LinkSeen { page, is_new: false }));
+        }
         let page = self.add_page(url, found, now)?;
+        if let Some(verdict) = &verdict {
+            self.file(page, verdict, now)?;
+        }
         self.probe(self.taped.host_of(page), now)?;
         Ok(Some(LinkSeen { page, is_new: true }))
     }
@@ -110,7 +134,7 @@ impl Partition {
         Ok(self.config.is_own(url) && self.forbidden(host, url.path_and_query())?.is_some())
     }
 
-    /// Tells the frontier the gaps of known hosts, as far as they are others now.
+    /// Tells the frontier the gaps of known hosts that have changed.
     pub(super) fn tell_gaps(&mut self) -> Result<(), CrawlError> {
         for host in (0..self.pages.hosts() as u32).map(HostId) {
             let gap = match &self.config.sites[..] {

@@ -62,6 +62,11 @@ impl Partition {
             Some(member) => member.ledger().share_of(member.number(), budget),
             None => budget,
         };
+        self.what_if_at(share)
+    }
+
+    /// The same for a budget of this partition alone.
+    pub fn what_if_at(&self, share: Rate) -> Option<WhatIf> {
         let found = self.taped.what_if(self.timeline.own_rate(share))?;
         let told = |per_second: f64| per_second * self.timeline.pace();
         Some(WhatIf {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
+use tidewatch_cluster::place::owner;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, PageKey, Rate, Time};
 use tidewatch_store::{Parcel, SentLink, StoreError};
 
 use super::{CrawlError, Found, Partition};
-use crate::exchange::{Delivery, Exchange, Receipt, owner};
+use crate::exchange::{Delivery, Exchange, Receipt};
 use crate::gate::AddressGate;
 use crate::ledger::{Account, Ledger};
 use crate::pages::Pages;
@@ -176,12 +177,13 @@ impl Member {
 fn parcels(links: Vec<SentLink>) -> Vec<Vec<SentLink>> {
     let (mut all, mut bytes) = (vec![Vec::new()], 0);
     for link in links {
-        bytes += link.url.len() + link.via.as_ref().map_or(0, String::len);
+        let size = link.url.len() + link.via.as_ref().map_or(0, String::len);
+        bytes += size;
         let is_full =
             |last: &Vec<SentLink>| bytes > MOST_PARCEL_BYTES || last.len() >= MOST_PARCEL_LINKS;
         if all.last().is_some_and(|last| !last.is_empty() && is_full(last)) {
             all.push(Vec::new());
-            bytes = link.url.len();
+            bytes = size;
         }
         all.last_mut().into_iter().for_each(|last| last.push(link.clone()));
     }
@@ -267,7 +269,8 @@ impl Partition {
         Ok(bytes.map(f64::from_le_bytes).filter(|total| total.is_finite() && *total >= 0.0))
     }
 
-    fn account(&self) -> Account {
+    /// This partition's report to the ledger that divides the budget.
+    pub fn account(&self) -> Account {
         Account { pages: self.pages.store().pages(), demand: self.taped.demand() }
     }
 

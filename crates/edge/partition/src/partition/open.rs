@@ -7,11 +7,16 @@ use tidewatch_frontier::tape::Input;
 use tidewatch_policy::{Policy, Setup, registry};
 use tidewatch_store::{Memory, Store, StoreError};
 
+use super::aim::Aim;
+use super::forms::Forms;
 use super::hygiene::is_probe;
+use super::judge::Judge;
 use super::reread::Reread;
 use super::setback::Hopeless;
 use super::{ARCHIVED, CrawlError, OWN, Partition, SCOPE, SEEDS};
 use crate::Config;
+use crate::announced::Notes;
+use crate::hints::Senders;
 use crate::pages::Pages;
 use crate::robots::RobotsCache;
 use crate::scope::{Reach, Scope};
@@ -24,6 +29,8 @@ use crate::timeline::Timeline;
 impl Partition {
     /// Opens a crawl at a moment of Unix time, in microseconds, or begins one.
     pub fn open(dir: &Path, config: Config, unix_micros: i64) -> Result<Partition, CrawlError> {
+        // An unknown policy leaves no half-made directory behind.
+        policy(&config)?;
         let store = Store::open(dir, memory(&config))?;
         let mut partition = Self::assemble(config, Pages::new(store)?, unix_micros)?;
         partition.shelf = partition.open_shelf(unix_micros)?;
@@ -51,6 +58,9 @@ impl Partition {
         let epoch = begin(&mut pages, &config, unix_micros)?;
         let pace = pages.meta("pace")?.and_then(|bytes| bytes.try_into().ok());
         let pace = pace.map_or(1.0, f64::from_le_bytes);
+        let judge = Judge::of(&pages, &config)?;
+        let aim = Aim::of(&mut pages, &config)?;
+        let forms = Forms::of(&pages, &config);
         Ok(Partition {
             timeline: Timeline::new(epoch, pace, unix_micros),
             taped: Taped::new(policy(&config)?),
@@ -61,7 +71,12 @@ impl Partition {
             scope,
             reread: None,
             hopeless: Hopeless::default(),
+            judge,
+            aim,
+            forms,
             spending: Spending::default(),
+            senders: Senders::default(),
+            announced: Notes::default(),
             member: None,
             config,
         })
@@ -87,7 +102,10 @@ impl Partition {
     /// With `provoke` the policy is asked again what it panicked over.
     pub(super) fn play_from(&mut self, batch: u64, provoke: bool) -> Result<Replayed, CrawlError> {
         let (inputs, mut names) = self.pages.tape_from(batch, self.taped.next_page())?;
-        self.taped.replay(inputs, &mut names, provoke)
+        let replayed = self.taped.replay(inputs, &mut names, provoke);
+        // These returns were heard when the inputs were first played.
+        self.taped.take_returns();
+        replayed
     }
 
     /// Goes on from where the tape ends.

@@ -3,7 +3,7 @@
 //! Views change nothing, so a replay takes the same decisions whether or not somebody looked.
 //! Everything else goes on the tape.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, Interest, PageId, Rate, Time};
 use tidewatch_frontier::tape::{Input, Query};
@@ -11,7 +11,7 @@ use tidewatch_policy::Explanation;
 use tidewatch_policy::explanation::{Belief, Due, Merit};
 use tidewatch_store::{CopyRow, PageRow};
 
-use super::{CrawlError, Partition, check_budget};
+use super::{CrawlError, Partition, Suits, Suspicion, check_budget};
 use crate::History;
 
 /// Name under which the store keeps the position in the search log.
@@ -32,7 +32,7 @@ pub struct Heard {
 }
 
 /// A host as an operator sees it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostView {
     /// Scheme, name and port.
     pub origin: String,
@@ -53,7 +53,7 @@ pub struct HostView {
 }
 
 /// A source as an operator sees it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceView {
     /// Its URL.
     pub url: String,
@@ -82,6 +82,12 @@ pub struct Portrait {
     pub in_the_way: Option<String>,
     /// The policy's explanation, if it has one.
     pub why: Option<Explanation>,
+    /// The doubt about it.
+    pub suspicion: Suspicion,
+    /// How well it fits the topic; `None` without a topic.
+    pub suits: Option<Suits>,
+    /// What it asks a form for, as a sentence.
+    pub form: Option<String>,
 }
 
 impl HostView {
@@ -206,7 +212,7 @@ impl Partition {
         for page in (0..self.taped.next_page().0.min(scan)).map(PageId) {
             if let Some(why) = self.taped.why(page, now)
                 && let Belief::Source { links_per_s, clicks_per_link, .. } = why.belief
-                && let Merit::Clicks { worth, .. } = why.merit
+                && let Merit::Clicks { worth: Some(worth), .. } = why.merit
             {
                 found.push((page, worth, why.due, [links_per_s, clicks_per_link]));
             }
@@ -249,6 +255,8 @@ impl Partition {
         };
         let why = self.taped.why(page, now);
         let in_the_way = self.obstacle(url, now)?.or(self.remark(url)?);
-        Ok(Some(Portrait { page, row, via, copy, in_the_way, why }))
+        let (suspicion, suits) = (self.suspicion(url)?, self.suits_of(page)?);
+        let form = self.form_told(url, now);
+        Ok(Some(Portrait { page, row, via, copy, in_the_way, why, suspicion, suits, form }))
     }
 }

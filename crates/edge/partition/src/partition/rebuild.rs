@@ -21,6 +21,7 @@ use serde::Serialize;
 use tidewatch_archive::{
     Damage, Location, Piece, Record, Walk, is_readable, path_of, warc_numbers,
 };
+use tidewatch_cluster::place::owner;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{FetchKind, HostId, LinkSeen, PageId, Time, calendar};
 use tidewatch_frontier::tape::{Came as Told, Fetched, Input};
@@ -30,7 +31,6 @@ use super::open::{memory, policy};
 use super::settle::Before;
 use super::{ARCHIVED, CrawlError, Found, Partition};
 use crate::Config;
-use crate::exchange::owner;
 use crate::pages::Pages;
 use crate::read::read_record;
 use crate::scope::Reach;

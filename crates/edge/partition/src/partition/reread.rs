@@ -86,15 +86,16 @@ impl Partition {
         // A record that is lost is fetched again in its own time.
         let Ok(record) = read_at(&file, copy.place.offset) else { return Ok(()) };
         let (url, row) = (self.address(page)?, self.pages.page_row(page)?);
+        // A page that makes the parser panic has no requisites and no links.
         if self.config.scope.requisites {
             let content_type = record.http_header("content-type");
-            let requisites = requisites_of(&url, content_type.as_deref(), record.message().1);
+            let read = || requisites_of(&url, content_type.as_deref(), record.message().1);
+            let requisites = catch_unwind(AssertUnwindSafe(read)).unwrap_or_default();
             self.need(page, &row, &mut Content { requisites, ..Content::default() }, now)?;
         }
         if row.hops.is_requisite() {
             return Ok(());
         }
-        // A page that makes the parser panic has no links.
         let read = || links_of(&url, &record, &self.config.agent);
         let (links, feeds) = catch_unwind(AssertUnwindSafe(read)).unwrap_or_default();
         let depth = row.depth.saturating_add(1);

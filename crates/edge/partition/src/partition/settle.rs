@@ -4,6 +4,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{FetchKind, HostId, LinkSeen, PageId, Reason, Span, Time};
 use tidewatch_frontier::tape::{Came as Told, Fetched, Input};
 use tidewatch_frontier::{Answer, RobotsRead};
+use tidewatch_hygiene::Showed;
 use tidewatch_robots::Robots;
 use tidewatch_store::{CopyRow, PageRow, Place, RobotsRow};
 
@@ -194,19 +195,24 @@ impl Partition {
             _ => Answer::Usual,
         };
         self.taped.tell(Input::Left { host, answer, took, at: now })?;
-        if is_probe(&before.row) && self.take_probe(host, &came)? {
+        if is_probe(&before.row) && self.take_probe(&before.row, &came)? {
             self.tell_outcome(page, Told::Gone, now)?;
             return Ok(Settled::Nothing);
         }
+        self.fail_forms(page, host, &came, now)?;
         match came {
-            Came::Content(content) => {
+            Came::Content(mut content) => {
+                self.take_forms(page, host, &mut content, took, now)?;
                 let is_held = before.copy.is_some();
-                if let Some(why) = self.unwanted(page, &before.row, &content, is_held)? {
+                if let Some(why) = self.unwanted(page, &before.row, &content, is_held, now)? {
                     self.tally.drop(why);
                     self.note_drop(page, why, now);
+                    self.learn_drop(page, &content, why, !is_held)?;
                     self.leave_out(page, now)?;
                     return Ok(Settled::Gone(page));
                 }
+                self.learn_page(page, &content, false, !is_held)?;
+                self.aim_by(page, &before.row, &mut content, !is_held, now)?;
                 self.take_copy(before, *content, place, now)?;
                 return Ok(Settled::Held(page));
             }
@@ -222,6 +228,7 @@ impl Partition {
             Came::Moved { to, for_good } => return self.follow(&before, &to, for_good, now),
             Came::Gone => {
                 self.tally.count(Reason::Gone);
+                self.learn(page, Showed::Nothing, before.copy.is_none())?;
                 self.leave_out(page, now)?;
                 return Ok(Settled::Gone(page));
             }
@@ -251,7 +258,8 @@ impl Partition {
         // A redirect counts as a link: it leads away from the seeds too.
         let depth = row.depth.saturating_add(1);
         let found = Found { via: row.via, depth, hops, is_source: row.is_source, weight: 1.0 };
-        self.link(to, found, now)?;
+        self.link_from(Some(page), to, found, now)?;
+        self.learn(page, Showed::Moved(to.as_str()), from.copy.is_none())?;
         self.tally.count(Reason::Redirect);
         if for_good {
             self.leave_out(page, now)?;
@@ -274,6 +282,7 @@ impl Partition {
         self.need(page, &row, &mut content, now)?;
         let seen = old.as_ref().map(|old| old.at);
         let (links, anchors) = self.links(page, &mut content, depth, seen, now)?;
+        content.announced.take().into_iter().for_each(|said| self.announced.note(said));
         self.tally.copies += 1;
         self.tally.held += u64::from(old.is_none());
         if let Some((seen, changed)) = seen.zip(changed) {
@@ -368,6 +377,9 @@ impl Partition {
                     date.filter(|date| !link.is_new && seen_before.is_none_or(|at| *date > at));
                 if let Some(date) = said {
                     self.hint(link.page, date, content.list, now)?;
+                }
+                if link.is_new {
+                    self.aim_at(link.page, &url, &anchor, now)?;
                 }
                 seen.push(link);
                 anchors.push(anchor);

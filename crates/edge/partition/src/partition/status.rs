@@ -8,7 +8,7 @@ use tidewatch_core::{Rate, Time};
 use tidewatch_store::StoreError;
 
 use super::Partition;
-use crate::{Freshness, FreshnessMeasure, Partitions, Tally, Unspent};
+use crate::{CrawlError, Freshness, FreshnessMeasure, Partitions, Tally, Unspent};
 
 const NAME: &str = "status.json";
 
@@ -55,7 +55,7 @@ impl Status {
     pub fn read(dir: &Path) -> io::Result<Status> {
         let damaged = |error: String| io::Error::new(io::ErrorKind::InvalidData, error);
         let dirs = Partitions::dirs(dir).map_err(|error| match error {
-            StoreError::Io { source, .. } => source,
+            CrawlError::Store(StoreError::Io { source, .. }) => source,
             other => damaged(other.to_string()),
         })?;
         let read = |dir: PathBuf| {
@@ -167,7 +167,7 @@ impl Partition {
     pub(crate) fn note_spending(&mut self, now: Time) {
         let budget = self.taped.budget().as_per_second();
         let fetches = self.tally.all_fetches();
-        self.spending.note(fetches, budget, now, || self.taped.resting(now));
+        self.spending.note(fetches, budget, now, || self.taped.kept_back(now));
     }
 
     /// The figures now.

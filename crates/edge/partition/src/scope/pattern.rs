@@ -135,6 +135,8 @@ mod tests {
             ("https://a.example/*", "http://a.example/", false),
             ("HTTPS://A.example/*", "https://a.example/", true),
             ("/caf\u{e9}*", "https://a.example/caf%C3%A9/1", true),
+            ("/*[*|*", "https://a.example/a[0]?b={|}", true),
+            ("/*{*", "https://a.example/a%7b0%7D", true),
             ("/a*b*c", "https://a.example/a-b-b-c", true),
             ("/a*b*c", "https://a.example/a-c-b", false),
             // The star may be empty, but parts do not overlap.

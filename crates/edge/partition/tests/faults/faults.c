@@ -1,5 +1,11 @@
 // Preloaded into a crawl: counts its changes to files below FAULT_DIR, and lets change number FAULT_AT
-// fail with the error FAULT_ERRNO; with FAULT_LASTS all later ones too, but for removals. FAULT_COUNT names a file that gets the number of changes so far.
+// fail with the error FAULT_ERRNO; with FAULT_LASTS all later ones too, but for removals. FAULT_COUNT names a
+// file that gets the number of changes so far. FAULT_CONTROL names a file to which orders are written, none
+// of which reaches it:
+//   fail N ERRNO MODE   change number N from now fails; mode 1: all later ones too; 2: removals as well
+//   work                nothing fails
+//   log 0|1             changes are not logged, or are
+//   lie 0|1             syncs are not logged though they succeed, or are
 // FAULT_LOG names a file that gets every change that was made, and what was written to standard output:
 // kind u8, lengths of path, second path and data u32, offset u64, path, second path, data. Kinds: C create,
 // W write, L set the length, S sync, R rename, U unlink, D make a directory, X remove one, M output.
@@ -22,7 +28,12 @@
 
 static long count;
 
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define REAL(name)                                                          \
+  ({                                                                        \
+    static __typeof__(&name) real;                                          \
+    if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name);           \
+    real;                                                                   \
+  })
 
 static int is_ours(const char *path) {
   const char *dir = getenv("FAULT_DIR");
@@ -32,7 +43,27 @@ static int is_ours(const char *path) {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+// Paths of open files, so that not every write has to ask the system. A rename forgets them all.
+static char *paths[4096];
+
+static void forget_paths(void) {
+  for (int fd = 0; fd < 4096; fd++) {
+    free(paths[fd]);
+    paths[fd] = NULL;
+  }
+}
+
+static void keep_path(int fd, const char *path) {
+  if (fd < 0 || fd >= 4096 || strstr(path, "/.tmp")) return;
+  free(paths[fd]);
+  paths[fd] = strdup(path);
+}
+
 static void path_of(int fd, char *path) {
+  if (fd >= 0 && fd < 4096 && paths[fd]) {
+    strcpy(path, paths[fd]);
+    return;
+  }
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, PATH_MAX - 1);
@@ -48,11 +79,14 @@ static void note(char kind, const char *path, const char *second, uint64_t at, c
   static int fd = -1;
   if (fd < 0) fd = REAL(open)(getenv("FAULT_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   uint32_t lengths[3] = {strlen(path), strlen(second), length};
-  all(fd, &kind, 1);
-  all(fd, lengths, sizeof lengths);
-  all(fd, &at, sizeof at);
-  all(fd, path, lengths[0]);
-  all(fd, second, lengths[1]);
+  char head[21 + 4 * PATH_MAX];
+  size_t end = 21;
+  head[0] = kind;
+  memcpy(head + 1, lengths, sizeof lengths);
+  memcpy(head + 13, &at, sizeof at);
+  memcpy(head + end, path, lengths[0]);
+  memcpy(head + (end += lengths[0]), second, lengths[1]);
+  all(fd, head, end + lengths[1]);
   all(fd, data, length);
 }
 
@@ -87,7 +121,38 @@ static void watch_temporary(const char *path, int fd) {
   temporary[temporaries++].inode = found.st_ino;
 }
 
-static int is_logged(void) { return getenv("FAULT_LOG") != NULL; }
+static long armed_at;
+static int armed_error, armed_mode, is_muted, lies;
+
+static int is_logged(void) { return !is_muted && getenv("FAULT_LOG") != NULL; }
+
+static int is_control(const char *path) {
+  const char *control = getenv("FAULT_CONTROL");
+  return control && strcmp(path, control) == 0;
+}
+
+static void obey(const char *order, size_t length) {
+  char text[128] = "";
+  long number = 0;
+  memcpy(text, order, length < sizeof text ? length : sizeof text - 1);
+  if (sscanf(text, "fail %ld %d %d", &number, &armed_error, &armed_mode) == 3)
+    armed_at = __atomic_load_n(&count, __ATOMIC_SEQ_CST) + number;
+  else if (strncmp(text, "work", 4) == 0)
+    armed_error = armed_mode = 0;
+  else if (sscanf(text, "log %ld", &number) == 1)
+    is_muted = !number;
+  else if (sscanf(text, "lie %ld", &number) == 1)
+    lies = number;
+  else
+    abort();
+}
+
+// Whether nothing can be removed either.
+static int is_dead(void) {
+  int dead = armed_error && armed_mode == 2 && __atomic_load_n(&count, __ATOMIC_SEQ_CST) >= armed_at;
+  if (dead) errno = armed_error;
+  return dead;
+}
 
 // Whether the change that comes now fails.
 static int fails(void) {
@@ -99,8 +164,12 @@ static int fails(void) {
     int fd = REAL(open)(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0) {
       if (REAL(pwrite)(fd, text, length, 0) < 0) abort();
-      close(fd);
+      REAL(close)(fd);
     }
+  }
+  if (armed_error && now >= armed_at && (now == armed_at || armed_mode)) {
+    errno = armed_error;
+    return 1;
   }
   if (!at || !error || now < atol(at)) return 0;
   if (now > atol(at) && !getenv("FAULT_LASTS")) return 0;
@@ -108,16 +177,15 @@ static int fails(void) {
   return 1;
 }
 
-// Before a change and after it: with a log, one change at a time, so that the log has their order.
+// Before a change and after it: one change at a time, so that the log has their order.
 static void enter(void) {
-  if (!is_logged()) return;
   pthread_mutex_lock(&lock);
-  note_renames();
+  if (is_logged()) note_renames();
 }
 
 static void leave(void) {
   int error = errno;
-  if (is_logged()) pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&lock);
   errno = error;
 }
 
@@ -131,6 +199,10 @@ static void note_if(int is_done, char kind, const char *path, const char *second
 static ssize_t put_now(int fd, const void *from, size_t length, off64_t at, int is_at) {
   char path[PATH_MAX];
   path_of(fd, path);
+  if (is_control(path)) {
+    obey(from, length);
+    return length;
+  }
   int is_output = fd == 1 && is_logged();
   if (!is_output && is_ours(path) && fails()) return -1;
   off64_t place = at;
@@ -169,7 +241,7 @@ static int sync_with(int fd, int (*real)(int)) {
   enter();
   path_of(fd, path);
   int done = !is_ours(path) ? real(fd) : fails() ? -1 : 0;
-  note_if(done == 0 && is_ours(path), 'S', path, "", 0, NULL, 0);
+  note_if(done == 0 && is_ours(path) && !lies, 'S', path, "", 0, NULL, 0);
   leave();
   return done;
 }
@@ -194,6 +266,7 @@ int rename(const char *from, const char *to) {
   enter();
   int done = is_ours(to) && fails() ? -1 : REAL(rename)(from, to);
   note_if(done == 0 && is_ours(to), 'R', from, to, 0, NULL, 0);
+  forget_paths();
   leave();
   return done;
 }
@@ -209,7 +282,7 @@ int mkdir(const char *path, mode_t mode) {
 // Removals do not fail: they need no room, and what they leave behind is seen by the kills.
 int unlink(const char *path) {
   enter();
-  int done = REAL(unlink)(path);
+  int done = is_ours(path) && is_dead() ? -1 : REAL(unlink)(path);
   note_if(done == 0 && is_ours(path), 'U', path, "", 0, NULL, 0);
   leave();
   return done;
@@ -217,7 +290,7 @@ int unlink(const char *path) {
 
 int rmdir(const char *path) {
   enter();
-  int done = REAL(rmdir)(path);
+  int done = is_ours(path) && is_dead() ? -1 : REAL(rmdir)(path);
   note_if(done == 0 && is_ours(path), 'X', path, "", 0, NULL, 0);
   leave();
   return done;
@@ -228,7 +301,7 @@ int unlinkat(int fd, const char *name, int flags) {
   enter();
   if (fd != AT_FDCWD) path_of(fd, path);
   snprintf(whole, sizeof whole, "%s%s%s", path, *path ? "/" : "", name);
-  int done = REAL(unlinkat)(fd, name, flags);
+  int done = is_ours(whole) && is_dead() ? -1 : REAL(unlinkat)(fd, name, flags);
   note_if(done == 0 && is_ours(whole), flags & AT_REMOVEDIR ? 'X' : 'U', whole, "", 0, NULL, 0);
   leave();
   return done;
@@ -242,6 +315,7 @@ static int open_now(const char *path, int flags, mode_t mode) {
   int fd = REAL(open64)(path, flags, mode);
   note_if(fd >= 0 && (is_new || (flags & O_TRUNC)), is_new ? 'C' : 'L', path, "", 0, NULL, 0);
   if (is_new && fd >= 0 && is_logged()) watch_temporary(path, fd);
+  if (fd >= 0 && (flags & O_ACCMODE) != O_RDONLY) keep_path(fd, path);
   return fd;
 }
 
@@ -254,6 +328,17 @@ int open64(const char *path, int flags, ...) {
   int fd = open_now(path, flags, mode);
   leave();
   return fd;
+}
+
+int close(int fd) {
+  enter();
+  if (fd >= 0 && fd < 4096) {
+    free(paths[fd]);
+    paths[fd] = NULL;
+  }
+  int done = REAL(close)(fd);
+  leave();
+  return done;
 }
 
 int open(const char *path, int flags, ...) {

@@ -50,9 +50,9 @@ fn a_full_disk_pauses_the_crawl_until_there_is_room() {
     times.sort();
     let rest = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap();
     let paused = go_on.checked_sub(pause).unwrap();
-    // What was under way when the pause began may still have arrived a moment later.
-    let moment = Duration::from_millis(500);
-    assert!(rest + moment >= paused, "the longest rest is {rest:?} of {paused:?}");
+    // What was under way when the pause began may arrive later: by how much depends on the machine. Without
+    // the pause requests come every few milliseconds.
+    assert!(rest >= paused / 2, "the longest rest is {rest:?} of {paused:?}");
     let last = *times.last().unwrap();
     assert!(last > go_on, "it goes on: the last request at {last:?}, room from {go_on:?}");
 }

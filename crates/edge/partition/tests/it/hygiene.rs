@@ -4,6 +4,7 @@ use tidewatch_archive::digest;
 use tidewatch_core::{DropReason, Span, Time};
 use tidewatch_partition::work::{Came, Content, Job, Report};
 use tidewatch_partition::{Config, Partition};
+use tidewatch_store::Absent;
 
 use crate::{START, TOOK, answer, config, run_on, seconds, url};
 
@@ -42,7 +43,26 @@ fn reply(job: &Job, now: Time) -> Report {
     }
 }
 
+/// The same host, but for its root, where it says 404.
+fn reply_but_root(job: &Job, now: Time) -> Report {
+    let mut report = reply(job, now);
+    if let (Job::Page { url, .. }, Report::Page { came, .. }) = (job, &mut report)
+        && !url.path().starts_with("/p/")
+    {
+        *came = Came::Gone;
+    }
+    report
+}
+
 fn crawl(config: Config, end: Time) -> (tempfile::TempDir, Partition) {
+    crawl_from(reply, config, end)
+}
+
+fn crawl_from(
+    reply: fn(&Job, Time) -> Report,
+    config: Config,
+    end: Time,
+) -> (tempfile::TempDir, Partition) {
     let dir = tempfile::tempdir().unwrap();
     let mut crawl = Partition::open(dir.path(), config, START).unwrap();
     crawl.seed(&url(0, 0), Time::ZERO).unwrap();
@@ -69,6 +89,24 @@ fn soft_404s_and_duplicates_are_left_out_and_counted() {
     let wary = Partition::open(dir.path(), Config { probe_pages: 20, ..config() }, at).unwrap();
     let row = wary.store().tables().unwrap().hosts().next().unwrap().unwrap().1;
     assert!(row.absent.is_some() && row.robots.is_some(), "{row:?}");
+}
+
+/// Each folder may have an application of its own, which says in its own way that there is no such page.
+#[test]
+fn a_folder_is_probed_once_two_of_its_pages_say_the_same() {
+    let wary = Config { probe_pages: 20, ..config() };
+    let (dir, wary) = crawl_from(reply_but_root, wary, seconds(200));
+    let dropped = &wary.tally().dropped;
+    assert!(dropped[&DropReason::Soft404] >= u64::from(LINKED - 20), "{dropped:?}");
+    assert_eq!(wary.tally().held, u64::from(REAL - 1), "{dropped:?}");
+    let hosts = |crawl: &Partition| crawl.store().tables().unwrap().hosts().next().unwrap();
+    let row = hosts(&wary).unwrap().1;
+    assert_eq!(row.absent, Some(Absent::Told));
+    assert!(matches!(&row.folders[..], [(folder, Absent::Page { .. })] if folder == "/p/"));
+    drop(wary);
+    let at = START + (Span::SECOND.times(200)).as_micros().cast_signed();
+    let wary = Partition::open(dir.path(), Config { probe_pages: 20, ..config() }, at).unwrap();
+    assert_eq!(hosts(&wary).unwrap().1.folders, row.folders);
 }
 
 #[test]

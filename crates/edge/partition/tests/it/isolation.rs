@@ -23,6 +23,8 @@ const GAP: Duration = Duration::from_millis(100);
 const KEPT: f64 = 0.95;
 /// The same beside a thousand slow hosts, each at an address of its own.
 const KEPT_IN_CROWD: f64 = 0.9;
+/// How often a share is measured before it counts as too small.
+const TRIES: usize = 3;
 /// How long the good hosts are crawled before the slow ones become known.
 const WARM: Duration = Duration::from_secs(3);
 
@@ -98,15 +100,27 @@ fn throughput(hosts: usize, seconds: u64, is_troubled: bool) -> f64 {
     requests.count() as f64 / seconds as f64
 }
 
+/// Fails unless good hosts keep this share of their throughput beside bad ones. Whatever else the machine does
+/// may slow one of two runs, so a failure is measured again.
+fn keep(least: f64, good: usize, measure: impl Fn(bool) -> f64) {
+    let mut shares = Vec::new();
+    for _ in 0..TRIES {
+        let (alone, troubled) = (measure(false), measure(true));
+        eprintln!("good hosts: {alone:.1} requests/s alone, {troubled:.1} beside bad ones");
+        assert!(alone > good as f64, "{alone} requests/s are no load");
+        shares.push(troubled / alone);
+        if troubled >= least * alone {
+            return;
+        }
+    }
+    panic!("good hosts keep {shares:.2?}, not {least}");
+}
+
 #[test]
 fn bad_hosts_do_not_slow_the_others() {
     let hosts = living::size("TIDEWATCH_HOSTS", 40);
     let seconds = living::size("TIDEWATCH_SECONDS", 4) as u64;
-    let alone = throughput(hosts, seconds, false);
-    let troubled = throughput(hosts, seconds, true);
-    eprintln!("good hosts: {alone:.1} requests/s alone, {troubled:.1} beside bad hosts");
-    assert!(alone > hosts as f64, "{alone} requests/s are no load");
-    assert!(troubled >= KEPT * alone, "{troubled} of {alone} requests/s");
+    keep(KEPT, hosts, |is_troubled| throughput(hosts, seconds, is_troubled));
 }
 
 /// Answers everyone at every loopback address with a byte a second.
@@ -151,8 +165,8 @@ impl Watch for Newcomers {
     }
 }
 
-/// Requests a second that good hosts get beside so many slow ones, which become known after `WARM`.
-fn beside_slow(good: usize, slow: u32, seconds: u64) -> f64 {
+/// Requests a second that good hosts get beside so many slow ones, which become known after `warm`.
+fn beside_slow(good: usize, slow: u32, warm: Duration, seconds: u64) -> f64 {
     let runtime = Runtime::new().unwrap();
     let server = living::serve(&runtime, good, 200 * good, WebHabits::faultless());
     let port = drip_everywhere(&runtime);
@@ -176,30 +190,31 @@ fn beside_slow(good: usize, slow: u32, seconds: u64) -> f64 {
     }
     let seeds = dripping.iter().map(|(name, _)| format!("http://{name}/"));
     let seeds = seeds.map(|url| CanonicalUrl::parse(&url).unwrap()).collect();
-    let stop = Stop { after: Some(WARM + Duration::from_secs(seconds)), ..Stop::default() };
-    let (began, from) = (server.log().requests().len(), Instant::now() + WARM);
+    let stop = Stop { after: Some(warm + Duration::from_secs(seconds)), ..Stop::default() };
+    let (began, from) = (server.log().requests().len(), Instant::now() + warm);
     let mut newcomers = Newcomers { seeds, from };
     let counted = std::thread::scope(|scope| {
         let counting = scope.spawn(|| {
-            std::thread::sleep(WARM);
+            std::thread::sleep(warm);
             server.log().requests().len()
         });
         tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &stop, &mut newcomers)
             .unwrap();
         counting.join().unwrap()
     });
-    assert!(counted > began, "the good hosts are crawled before the slow ones come");
+    let is_known = counted > began;
+    assert!(is_known || warm.is_zero(), "good hosts are crawled before the slow ones come");
     (server.log().requests().len() - counted) as f64 / seconds as f64
 }
 
-/// A thousand hosts of one byte a second once filled all slots for over a minute.
+/// A thousand hosts of one byte a second once filled all slots for over a minute. They may become known
+/// later than the good hosts, or all hosts at once.
 #[test]
 fn slow_hosts_at_addresses_of_their_own_leave_slots_to_the_others() {
     let good = living::size("TIDEWATCH_HOSTS", 40);
     let seconds = living::size("TIDEWATCH_SECONDS", 12) as u64;
-    let alone = beside_slow(good, 0, seconds);
-    let troubled = beside_slow(good, 1_000, seconds);
-    eprintln!("good hosts: {alone:.1} requests/s alone, {troubled:.1} beside 1,000 slow ones");
-    assert!(alone > good as f64, "{alone} requests/s are no load");
-    assert!(troubled >= KEPT_IN_CROWD * alone, "{troubled} of {alone} requests/s");
+    for warm in [WARM, Duration::ZERO] {
+        let slow = |is_troubled| if is_troubled { 1_000 } else { 0 };
+        keep(KEPT_IN_CROWD, good, |troubled| beside_slow(good, slow(troubled), warm, seconds));
+    }
 }

@@ -4,6 +4,8 @@
 mod archived;
 mod cuts;
 mod disk;
+mod forms;
+mod hints;
 mod hygiene;
 mod isolation;
 mod living;
@@ -12,9 +14,13 @@ mod partitions;
 mod politeness;
 mod requisites;
 mod revisit;
+mod rules;
 mod scope;
+mod sent_on;
 mod small;
 mod snapshots;
+mod spam;
+mod topic;
 mod usage;
 mod walls;
 
@@ -195,6 +201,7 @@ fn a_page_that_moved_for_good_leaves_the_collection() {
         };
         run_on(&mut crawl, seconds(30), seconds(600), elsewhere);
         assert!(crawl.tally().reasons[&Reason::Redirect] >= 1, "it was asked for again");
+        assert_eq!(crawl.tally().failures(), 0, "a redirect is no failure");
         assert_eq!(is_held(&crawl, &old), !for_good);
         assert!(is_held(&crawl, &new));
     }

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
-use tidewatch_partition::work::Job;
-use tidewatch_partition::{Config, CrawlError, Ended, Next, Partition, Partitions, Stop};
+use tidewatch_partition::work::{Came, Job, Report};
+use tidewatch_partition::{Config, CrawlError, Ended, Next, Partition, Partitions, Reach, Stop};
 use tidewatch_web::{LoggedRequest, WebHabits};
 use tokio::runtime::Runtime;
 
@@ -29,6 +29,11 @@ fn seed(all: &mut Partitions) {
 
 /// Runs all partitions on one clock, each with its own jobs.
 fn run(all: &mut Partitions, begin: Time, end: Time) {
+    run_on(all, begin, end, answer);
+}
+
+/// The same with answers of its own.
+fn run_on(all: &mut Partitions, begin: Time, end: Time, answer: impl Fn(&Job, Time) -> Report) {
     let mut ends: BTreeMap<(Time, u32), (usize, Job)> = BTreeMap::new();
     let (mut now, mut serial, mut turns) = (begin, 0, 0);
     while now < end {
@@ -104,6 +109,37 @@ fn links_reach_the_partition_that_owns_their_host() {
     assert!(replayed.sum::<u64>() >= u64::from(HOSTS * PAGES), "every fetch was a decision");
 }
 
+/// The partition that owns the seeds' domain goes on taking in its links when the crawl is resumed without
+/// seeds.
+#[test]
+fn partitions_resumed_without_seeds_go_on_taking_in_links() {
+    let (dir, shown) = (tempfile::tempdir().unwrap(), std::cell::Cell::new(1));
+    let site =
+        |number: u32| CanonicalUrl::parse(&format!("http://s{number}.site.example/p/0")).unwrap();
+    let page = |job: &Job, now: Time| {
+        let mut report = answer(job, now);
+        if let Report::Page { came: Came::Content(content), .. } = &mut report {
+            content.links = (0..shown.get()).map(|number| (site(number), String::new())).collect();
+        }
+        report
+    };
+    let mut near = config();
+    near.scope.reach = Reach::Domain;
+    let open = |at: Time| {
+        let at = START + at.as_micros().cast_signed();
+        Partitions::open(dir.path(), &near, Some(COUNT), None, at).unwrap()
+    };
+    let mut all = open(Time::ZERO);
+    all.parts_mut().iter_mut().for_each(|part| part.seed_or_allow(&site(0), Time::ZERO).unwrap());
+    run_on(&mut all, Time::ZERO, seconds(30), page);
+    assert_eq!(held(all.parts()).len(), 1);
+    drop(all);
+    shown.set(12);
+    let mut all = open(seconds(30));
+    run_on(&mut all, seconds(30), seconds(600), page);
+    assert_eq!(held(all.parts()).len(), 12);
+}
+
 /// The first page of a host is linked from a page of the host before it, which another partition may own.
 #[test]
 fn a_page_found_through_another_partition_says_which_page_links_to_it() {
@@ -145,7 +181,10 @@ fn what_if_divides_the_budget_and_adds_up() {
     assert!((per_s - 20.0).abs() < 0.5, "the last grants add up to the budget: {per_s}");
     let (now, half) = (looked.what_if(now).unwrap(), now.as_per_second() / 2.0);
     let half = looked.what_if(tidewatch_core::Rate::per_second(half).unwrap()).unwrap();
-    assert!((half.budget - 10.0).abs() < 1e-6 && half.price >= now.price, "{half:?} {now:?}");
+    assert!(
+        (half.budget - 10.0).abs() < 1e-6 && half.price >= now.price * (1.0 - 1e-9),
+        "{half:?} {now:?}"
+    );
     let spent = |found: &tidewatch_policy::WhatIf| found.fetches.iter().sum::<f64>();
     assert!(spent(&half) <= spent(&now) + 1e-9 && spent(&now) <= 20.0 + 1e-6);
 }
@@ -179,6 +218,40 @@ fn another_number_of_partitions_is_refused_in_a_sentence() {
     drop(Partitions::open(single.path(), &config(), None, None, START).unwrap());
     let error = Partitions::open(single.path(), &config(), Some(4), None, START).err().unwrap();
     assert!(error.to_string().contains("1 partition, not 4"), "{error}");
+}
+
+/// A new, empty partition in its place would forget its pages without a word.
+#[test]
+fn a_partition_that_is_gone_is_a_loss_and_not_begun_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut all = open(dir.path(), Time::ZERO);
+    seed(&mut all);
+    run(&mut all, Time::ZERO, seconds(10));
+    drop(all);
+    let gone = dir.path().join("partition-1");
+    std::fs::remove_dir_all(&gone).unwrap();
+    let opened = Partitions::open(dir.path(), &config(), Some(COUNT), None, START);
+    for error in [opened.err(), Partitions::look(dir.path(), START).err()] {
+        let error = error.expect("a partition is lost");
+        assert!(matches!(&error, CrawlError::LostPartition(lost) if *lost == gone), "{error}");
+        assert!(error.to_string().contains("tidewatch repair"), "{error}");
+    }
+    assert!(!gone.exists());
+}
+
+#[test]
+fn a_first_start_that_fails_binds_no_number_of_partitions() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut unknown = config();
+    unknown.policy = "best".to_owned();
+    let error = Partitions::open(dir.path(), &unknown, Some(2), None, START).err().unwrap();
+    assert!(matches!(error, CrawlError::UnknownPolicy(_)), "{error}");
+    // Killed before all partitions were there.
+    drop(Partition::open(&dir.path().join("partition-0"), config(), START).unwrap());
+    let mut all = open(dir.path(), Time::ZERO);
+    seed(&mut all);
+    run(&mut all, Time::ZERO, seconds(300));
+    assert_eq!(held(all.parts()), every_page());
 }
 
 /// Settings that keep these gaps to hosts and to addresses.

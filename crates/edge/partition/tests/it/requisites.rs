@@ -2,6 +2,7 @@
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
+use tidewatch_partition::forms::FormsWanted;
 use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Partition, Reach};
 use tidewatch_robots::Wishes;
@@ -30,7 +31,10 @@ fn styled(job: &Job, now: Time) -> Report {
         url: if is_part { crate::url(0, 39) } else { url.clone() },
         held: None,
         requisites: *requisites,
+        gist: false,
         wishes: Wishes::NONE,
+        forms: FormsWanted::Nothing,
+        shape: false,
     };
     let mut report = answer(&as_page, now);
     if let Report::Page { came: Came::Content(content), .. } = &mut report {

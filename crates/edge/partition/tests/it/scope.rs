@@ -106,6 +106,51 @@ fn a_wider_scope_finds_the_links_that_a_narrower_one_dropped() {
     assert!(Partition::replay(dir.path(), START).unwrap().decisions > 100);
 }
 
+/// A feed that a page names lies on a host that the first scope left out.
+#[test]
+fn a_wider_scope_finds_feeds_too() {
+    let feed = CanonicalUrl::parse("http://feeds.example/news").unwrap();
+    let named = |job: &Job, now: Time| {
+        let mut report = archived(job, now);
+        if let (Job::Page { url, .. }, Report::Page { packed, .. }) = (job, &mut report) {
+            let link = format!("<link rel=alternate type=application/rss+xml href={feed}>");
+            *packed = Some(pack(url, link.as_bytes()));
+        }
+        report
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), scoped(Reach::Host), Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    run_on(&mut crawl, Time::ZERO, seconds(20), named);
+    assert!(crawl.store().page_of(feed.as_str()).unwrap().is_none());
+    drop(crawl);
+    let mut crawl = open(dir.path(), scoped(Reach::Everything), seconds(20));
+    while crawl.rereading().is_some() {
+        crawl.reread(seconds(20)).unwrap();
+    }
+    let found = crawl.portrait(&feed, seconds(20)).unwrap().expect("the feed is known");
+    assert!(found.row.is_source, "{:?}", found.row);
+}
+
+/// `why` of a page that is not known begins with what keeps it out.
+#[test]
+fn why_of_an_unknown_page_says_what_keeps_it_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), scoped(Reach::Host), Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    run(&mut crawl, Time::ZERO, seconds(20));
+    let mut error = |text: &str| {
+        let url = CanonicalUrl::parse(text).unwrap();
+        crawl.answer_why(&url, seconds(20)).unwrap()["error"].as_str().unwrap().to_owned()
+    };
+    let elsewhere = error("http://elsewhere.example/");
+    assert!(elsewhere.contains("does not know") && elsewhere.contains("scope"), "{elsewhere}");
+    let private = error("http://h0.example/private/new");
+    assert!(private.contains("robots.txt disallows it"), "{private}");
+    let within = error("http://h0.example/never-linked");
+    assert!(!within.contains("scope") && !within.contains("robots"), "{within}");
+}
+
 #[test]
 fn a_narrower_scope_stops_fetches_of_pages_it_does_not_cover() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,10 +169,16 @@ fn a_narrower_scope_stops_fetches_of_pages_it_does_not_cover() {
     assert!(Partition::replay(dir.path(), START).unwrap().decisions > 100);
 }
 
-/// Pages that a narrow scope barred are fetched once the scope is wide again.
+/// Pages that a narrow scope barred are fetched once the scope is wide again, whatever the policy.
 #[test]
 fn pages_that_a_narrow_scope_barred_are_fetched_when_it_widens() {
-    let policy = |reach| Config { policy: "price".into(), ..scoped(reach) };
+    for policy in ["price", "random", "uniform", "bfs", "nutch-adaptive", "cgm", "curve-fit"] {
+        widen(policy);
+    }
+}
+
+fn widen(name: &str) {
+    let policy = |reach| Config { policy: name.into(), ..scoped(reach) };
     let (dir, everything) = (tempfile::tempdir().unwrap(), HOSTS * PAGES);
     let mut crawl = open(dir.path(), policy(Reach::Everything), Time::ZERO);
     crawl.seed(&url(0, 0), Time::ZERO).unwrap();
@@ -140,7 +191,7 @@ fn pages_that_a_narrow_scope_barred_are_fetched_when_it_widens() {
     let mut crawl = open(dir.path(), policy(Reach::Host), seconds(1));
     run(&mut crawl, seconds(1), seconds(200));
     let barred = crawl.tally().dropped[&DropReason::OtherHost];
-    assert!(barred > 0, "nothing was barred");
+    assert!(barred > 0, "{name}: nothing was barred");
     drop(crawl);
     let mut crawl = open(dir.path(), policy(Reach::Everything), seconds(200));
     while crawl.rereading().is_some() {
@@ -151,7 +202,7 @@ fn pages_that_a_narrow_scope_barred_are_fetched_when_it_widens() {
         let page = crawl.store().page_of(url(1, *page).as_str()).unwrap().unwrap();
         crawl.copy(page).unwrap().is_some()
     });
-    assert_eq!(copies.count(), PAGES as usize, "of {everything} in all");
+    assert_eq!(copies.count(), PAGES as usize, "{name}, of {everything} in all");
     drop(crawl);
     Partition::replay(dir.path(), START).unwrap();
 }
@@ -218,6 +269,34 @@ fn robots_txt_is_not_obeyed_on_own_hosts_and_why_says_so() {
     assert!(Partition::replay(dir.path(), START).unwrap().decisions > 5);
 }
 
+/// Links that robots.txt disallowed were stored nowhere but in their pages.
+#[test]
+fn disallowed_links_of_a_host_are_found_again_once_it_is_ones_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open(dir.path(), scoped(Reach::Host), Time::ZERO);
+    crawl.seed(&url(0, 0), Time::ZERO).unwrap();
+    let answers = |job: &Job, now: Time| match job {
+        Job::Page { url, .. } if url.path().starts_with("/private") => moved_home(job),
+        _ => archived(job, now),
+    };
+    run_on(&mut crawl, Time::ZERO, seconds(120), answers);
+    assert_eq!(size(&crawl), (1, PAGES));
+    drop(crawl);
+    let mut own = scoped(Reach::Host);
+    own.sites = vec![Site::new("h0.example").unwrap().owned()];
+    let mut crawl = open(dir.path(), own.clone(), seconds(120));
+    assert_eq!(crawl.rereading(), Some((0, PAGES)));
+    let fetches = crawl.tally().all_fetches();
+    while crawl.rereading().is_some() {
+        crawl.reread(seconds(120)).unwrap();
+    }
+    assert_eq!(crawl.tally().all_fetches(), fetches, "it is read again without a request");
+    assert_eq!(size(&crawl), (1, 2 * PAGES), "each page links to one that is disallowed");
+    crawl.commit().unwrap();
+    drop(crawl);
+    assert!(open(dir.path(), own, seconds(121)).rereading().is_none());
+}
+
 /// An answer of a page without links.
 fn moved_home(job: &Job) -> Report {
     crate::moved(job, url(0, 0), false)
@@ -279,6 +358,9 @@ fn what_is_in_the_way_of_a_page_is_told_until_it_is_gone() {
     run_on(&mut crawl, seconds(10), end, refused);
     let told = crawl.obstacle(&url(0, 0), end).unwrap().unwrap();
     assert!(told.contains("refused it with status 401"), "{told}");
+    let portrait = crawl.portrait(&url(0, 0), end).unwrap().unwrap();
+    assert_eq!(portrait.in_the_way, Some(told));
     run(&mut crawl, end, end + Span::DAY);
     assert_eq!(crawl.obstacle(&url(0, 0), end + Span::DAY).unwrap(), None);
+    assert_eq!(crawl.portrait(&url(0, 0), end + Span::DAY).unwrap().unwrap().in_the_way, None);
 }

@@ -118,6 +118,7 @@ pub(crate) fn run_on(
                 now = entry.key().0;
                 let job = entry.remove();
                 stored.extend(crawl.take_in(answer(&job, now), now).unwrap().held());
+                crawl.rejudge(now).unwrap();
             }
             _ => now = wait,
         }

@@ -1,7 +1,12 @@
 //! What owners say about the use of their pages.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 
+use tidewatch_archive::Records;
 use tidewatch_core::{DropReason, Span, Time};
 use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Partition};
@@ -63,9 +68,17 @@ fn wishes(crawl: &Partition, page: u32) -> Option<Wishes> {
     copy.map(|copy| copy.capture.unwrap_or_default().wishes)
 }
 
+/// Pages of which the archive holds an answer.
+fn archived(dir: &Path) -> BTreeSet<u32> {
+    let file = File::open(dir.join("archive/tidewatch-00001.warc.gz")).unwrap();
+    let records = Records::new(BufReader::new(file)).map(|record| record.unwrap());
+    let answers = records.filter(|record| record.kind() == "response");
+    answers.map(|answer| number(answer.field("WARC-Target-URI").unwrap())).collect()
+}
+
 #[test]
 fn pages_denied_for_every_declared_use_are_neither_requested_nor_kept() {
-    let (_dir, mut crawl, requested) = crawl(vec![Use::TrainAi]);
+    let (dir, mut crawl, requested) = crawl(vec![Use::TrainAi]);
     let denied_by_robots: Vec<_> = requested.iter().filter(|page| page.is_multiple_of(2)).collect();
     assert_eq!(denied_by_robots, Vec::<&u32>::new(), "robots.txt denies them");
     assert!(requested.contains(&3) && requested.contains(&5));
@@ -74,14 +87,20 @@ fn pages_denied_for_every_declared_use_are_neither_requested_nor_kept() {
     assert!(crawl.tally().dropped[&DropReason::UseDenied] >= 20);
     let why = crawl.obstacle(&url(0, 4), Time::ZERO + Span::HOUR).unwrap().unwrap();
     assert_eq!(why, "Its owner denies the use of its content for train-ai.");
+    drop(crawl);
+    let archived = archived(dir.path());
+    assert!(archived.contains(&5) && archived.len() > 10, "{archived:?}");
+    assert!(archived.iter().all(|page| page % 2 != 0 && page % 3 != 0), "{archived:?}");
 }
 
 #[test]
 fn a_denied_use_that_is_not_declared_is_only_noted() {
-    let (_dir, crawl, requested) = crawl(vec![Use::Search, Use::TrainAi]);
+    let (dir, crawl, requested) = crawl(vec![Use::Search, Use::TrainAi]);
     assert!((0..40).all(|page| requested.contains(&page)), "{requested:?}");
     let noted = |page| wishes(&crawl, page).unwrap().to_string();
     assert_eq!([noted(4), noted(3)], ["search=y, train-ai=n", "train-ai=n"]);
     assert_eq!(noted(6), "search=y, train-ai=n", "both say so");
     assert_eq!(crawl.tally().dropped.get(&DropReason::UseDenied), None);
+    drop(crawl);
+    assert!(archived(dir.path()).is_superset(&(0..40).collect()));
 }

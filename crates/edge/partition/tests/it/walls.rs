@@ -1,8 +1,11 @@
 //! Hosts that answer with challenge pages for a while.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 use std::time::Duration;
 
-use tidewatch_archive::{path_of, read_at};
+use tidewatch_archive::{Records, check, path_of, read_at, warc_numbers};
 use tidewatch_core::{Reason, Span};
 use tidewatch_lab::generate::renewal;
 use tidewatch_partition::{Clock, Stop};
@@ -55,4 +58,25 @@ fn walls_are_neither_copies_nor_changes() {
         let body = String::from_utf8_lossy(record.message().1).into_owned();
         assert!(!body.contains(WALL_TITLE), "page {} holds a wall", page.0);
     }
+    crawl.save().unwrap();
+    // A wall in place of a robots.txt counts as well, and stands for no page.
+    let noted = noted_walls(&dir.path().join("archive"));
+    assert!(noted <= walled && walled - noted <= crawl.tally().robots, "{noted} of {walled} noted");
+}
+
+/// Records that note a wall, none of which is a version of a page.
+fn noted_walls(archive: &Path) -> u64 {
+    let mut noted = 0;
+    for number in warc_numbers(archive).unwrap() {
+        let path = path_of(archive, number);
+        assert!(check(&path).unwrap().is_good());
+        for record in Records::new(BufReader::new(File::open(&path).unwrap())) {
+            let record = record.unwrap();
+            if record.kind() == "metadata" && record.block.starts_with(b"walled-uri: http://") {
+                assert_eq!(record.field("WARC-Target-URI"), None);
+                noted += 1;
+            }
+        }
+    }
+    noted
 }
