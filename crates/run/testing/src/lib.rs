@@ -8,5 +8,6 @@ pub mod browser;
 pub mod living;
 pub mod memory;
 pub mod nats;
+pub mod s3;
 pub mod skip;
 pub mod suites;

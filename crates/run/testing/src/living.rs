@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidewatch_core::Span;
 use tidewatch_lab::generate::renewal;
+use tidewatch_trace::Trace;
 use tidewatch_web::{Accelerated, Limits, ServerOptions, Site, WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
@@ -33,16 +34,26 @@ pub fn serve_at(
     habits: WebHabits,
     addresses: usize,
 ) -> WebServer {
-    let trace = renewal::generate(web, seed).trace;
-    let site = Arc::new(Site::new(trace, seed, habits).unwrap());
+    serve_trace(runtime, renewal::generate(web, seed).trace, seed, habits, addresses)
+}
+
+/// Serves a trace in the same way.
+pub fn serve_trace(
+    runtime: &Runtime,
+    trace: Trace,
+    seed: u64,
+    habits: WebHabits,
+    addresses: usize,
+) -> WebServer {
     let limits = Limits {
-        connections: 4 * web.hosts + 64,
+        connections: 4 * trace.hosts.len() + 64,
         listeners: addresses,
         // A polite client keeps its connection while it waits.
         idle: Duration::from_mins(2),
         log: 1_000_000,
         ..Limits::default()
     };
+    let site = Arc::new(Site::new(trace, seed, habits).unwrap());
     let options = ServerOptions { limits, ..ServerOptions::default() };
     let _inside = runtime.enter();
     WebServer::start(site, Accelerated::new(Instant::now(), 1.0), &options).unwrap()

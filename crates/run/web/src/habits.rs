@@ -21,6 +21,9 @@ pub struct WebHabits {
     pub longest_crawl_delay_s: u64,
     /// Pages linked by an old URL that redirects.
     pub moved: f64,
+    /// Redirects, but those in a loop, that have status 200 and are in the page: by a meta refresh, or by a
+    /// script.
+    pub redirect_in_page: f64,
     /// Hosts that link to a redirect loop.
     pub circle: f64,
     /// Dead pages that reply 410 instead of 404.
@@ -37,10 +40,14 @@ pub struct WebHabits {
     pub wall: f64,
     /// Length of such a period.
     pub wall_period: Span,
+    /// Hosts whose pages repeat a few keywords over and over.
+    pub stuffed: f64,
     /// Hosts that reply slowly.
     pub slow: f64,
     /// Longest delay, in real time.
     pub slowest: Duration,
+    /// Hosts with a search box over their pages; pages that no link leads to are found by it alone.
+    pub search: f64,
 }
 
 impl Default for WebHabits {
@@ -52,6 +59,7 @@ impl Default for WebHabits {
             crawl_delay: 0.2,
             longest_crawl_delay_s: 20,
             moved: 0.05,
+            redirect_in_page: 0.0,
             circle: 0.1,
             gone: 0.3,
             outage: 0.01,
@@ -60,8 +68,10 @@ impl Default for WebHabits {
             failure_period: Span::MINUTE.times(10),
             wall: 0.0,
             wall_period: Span::HOUR,
+            stuffed: 0.0,
             slow: 0.08,
             slowest: Duration::from_millis(400),
+            search: 0.0,
         }
     }
 }
@@ -94,12 +104,14 @@ impl WebHabits {
         let has_circle = draws.chance(self.circle);
         let is_slow = draws.chance(self.slow);
         let delay = self.slowest.mul_f64(0.5 + draws.uniform() / 2.0);
+        let has_search = draws.chance(self.search);
         HostHabits {
             has_robots,
             has_private,
             crawl_delay_s: asks_for_pause.then_some(pause),
             has_circle,
             delay: if is_slow { delay } else { Duration::ZERO },
+            has_search,
         }
     }
 
@@ -109,6 +121,16 @@ impl WebHabits {
         let moved = draws.chance(self.moved);
         let way = [Moved::Once, Moved::ForNow, Moved::Twice, Moved::Elsewhere];
         moved.then(|| way[draws.below(way.len() as u64) as usize])
+    }
+
+    /// How the redirect to a page is made.
+    pub(crate) fn by(&self, seed: u64, page: u32) -> MovedBy {
+        let mut draws = Draws::of(seed, "web.moved-by", u64::from(page));
+        match (draws.chance(self.redirect_in_page), draws.chance(0.5)) {
+            (false, _) => MovedBy::Status,
+            (true, false) => MovedBy::Refresh,
+            (true, true) => MovedBy::Script,
+        }
     }
 
     /// Whether a dead page replies 410.
@@ -134,6 +156,11 @@ impl WebHabits {
         is_up.then_some(kind)
     }
 
+    /// Whether the pages of a host are stuffed with keywords.
+    pub(crate) fn is_stuffed(&self, seed: u64, host: u32) -> bool {
+        Draws::of(seed, "web.stuffed", u64::from(host)).chance(self.stuffed)
+    }
+
     /// Whether fetching `page` at `now` fails.
     pub(crate) fn fails(&self, seed: u64, page: u32, now: Time) -> bool {
         let mut draws = Draws::of(seed, "web.failure", u64::from(page));
@@ -144,12 +171,14 @@ impl WebHabits {
 
 /// The behaviour of one host.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a habit of its own")]
 pub(crate) struct HostHabits {
     pub(crate) has_robots: bool,
     pub(crate) has_private: bool,
     pub(crate) crawl_delay_s: Option<u64>,
     pub(crate) has_circle: bool,
     pub(crate) delay: Duration,
+    pub(crate) has_search: bool,
 }
 
 /// How a wall looks.
@@ -167,6 +196,17 @@ pub(crate) enum WebWall {
 
 impl WebWall {
     const ALL: [WebWall; 4] = [WebWall::Script, WebWall::Header, WebWall::Limit, WebWall::Check];
+}
+
+/// What makes a redirect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MovedBy {
+    /// The status and a header.
+    Status,
+    /// A meta element.
+    Refresh,
+    /// A script.
+    Script,
 }
 
 /// How the linked URL of a page redirects to it.

@@ -13,6 +13,10 @@
 //! - Plain HTTP only: `https` URLs of a trace are served and linked as `http` ([`over_http`]).
 //! - Every page with status 200 below `/private/` is a trap that `robots.txt` disallows; every other
 //!   page with status 200 is a page of the trace.
+//! - A page that repeats another one by the table `truth` shows its text and title; it names it as canonical
+//!   if the table says so. Error pages with status 200 have one title.
+//! - On a host with a search box, every page is found by each word of its title, and pages that no link leads to are
+//!   found by nothing else ([`Site::is_hidden`]).
 //! - Bounded: connections, request heads, idle time, length of the log.
 //!
 //! It does not record real webs and adds no noise: two fetches of an unchanged page give the same
@@ -33,4 +37,4 @@ pub use server::{
     Connection, Counters, HostCounters, Limits, LoggedRequest, Names, RequestLog, ServerOptions,
     WebServer,
 };
-pub use site::{PageRequest, Reply, Served, Site, WALL_TITLE, over_http};
+pub use site::{PageRequest, Reply, SENT_ON_TITLE, Served, Site, WALL_TITLE, over_http};

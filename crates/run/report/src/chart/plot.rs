@@ -55,6 +55,10 @@ pub(super) struct Plot<'a> {
 impl Chart {
     /// The drawing, for a page with [`crate::stylesheet`].
     pub fn to_svg(&self, size: Size) -> String {
+        self.drawn().draw(size)
+    }
+
+    fn draw(&self, size: Size) -> String {
         let names_width = self.names_width(size);
         let named = self.place(size, 0.0, size.width - names_width - NAMES_MARGIN);
         let (plot, names, (legend, legend_height)) =

@@ -1,6 +1,8 @@
 //! Charts over two numeric axes: data, notes on omitted points, and the data as a table. `plot` draws
 //! them.
 
+use std::borrow::Cow;
+
 use super::axis::Axis;
 use super::series::{Mark, Point, Series};
 use super::{MOST_DATA_ROWS, sample, sample_caption};
@@ -32,6 +34,7 @@ pub struct Chart {
     pub(super) y: Axis,
     pub(super) series: Vec<Series>,
     pub(super) references: Vec<Reference>,
+    is_stacked: bool,
 }
 
 impl Chart {
@@ -44,7 +47,32 @@ impl Chart {
             y,
             series: Vec::new(),
             references: Vec::new(),
+            is_stacked: false,
         }
+    }
+
+    /// Draws each series as an area on top of those before it, if all have the same positions. The
+    /// data table shows the series' own heights.
+    pub fn stacked(self) -> Self {
+        Self { is_stacked: true, ..self }
+    }
+
+    /// The chart as it is drawn: of a stacked one, each height is the sum so far, with the area below
+    /// it as its interval.
+    pub(super) fn drawn(&self) -> Cow<'_, Self> {
+        if !self.is_stacked || !self.shares_positions() {
+            return Cow::Borrowed(self);
+        }
+        let mut drawn = Self { is_stacked: false, ..self.clone() };
+        let mut below = vec![0.0; drawn.series[0].points.len()];
+        for series in &mut drawn.series {
+            for (point, below) in series.points.iter_mut().zip(&mut below) {
+                let above = *below + point.y;
+                *point = Point::new(point.x, above).between(*below, above);
+                *below = above;
+            }
+        }
+        Cow::Owned(drawn)
     }
 
     /// Sets the caption.
@@ -194,5 +222,35 @@ impl Mark {
     /// Whether the series runs to an end that a label can stand beside.
     pub(super) fn is_line(self) -> bool {
         matches!(self, Self::Line | Self::Step | Self::Curve)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(second: [(f64, f64); 2]) -> Chart {
+        Chart::new("fetches", Axis::new("time"), Axis::new("rate").from_zero())
+            .series(Series::line("new", [(0.0, 1.0), (1.0, 2.0)]))
+            .series(Series::line("refresh", second))
+            .stacked()
+    }
+
+    #[test]
+    fn stacked_heights_add_up_in_the_drawing_and_not_in_the_table() {
+        let chart = chart([(0.0, 3.0), (1.0, 4.0)]);
+        let drawn = chart.drawn();
+        let top: Vec<_> = drawn.series[1].points.iter().map(|p| (p.y, p.interval)).collect();
+        assert_eq!(top, [(4.0, Some((1.0, 4.0))), (6.0, Some((2.0, 6.0)))]);
+        let heights: Vec<_> = chart.series[1].points.iter().map(|p| p.y).collect();
+        assert_eq!(heights, [3.0, 4.0]);
+        assert!(!chart.data_table().to_text(100).contains('6'));
+    }
+
+    #[test]
+    fn series_at_other_positions_are_not_stacked() {
+        let chart = chart([(0.5, 3.0), (1.0, 4.0)]);
+        let heights: Vec<_> = chart.drawn().heights().collect();
+        assert_eq!(heights, chart.heights().collect::<Vec<_>>());
     }
 }

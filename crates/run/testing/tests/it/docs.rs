@@ -1,5 +1,6 @@
 //! The documents name only what exists.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::layers::root;
@@ -69,8 +70,22 @@ fn named_functions_exist() {
     assert!(functions.len() > 10, "{functions:?}");
     for (file, function) in functions {
         let source = std::fs::read_to_string(root().join(file)).expect(file);
-        assert!(source.contains(&format!("fn {function}")), "{file} has no function {function}");
+        assert!(has_function(&source, function), "{file} has no function {function}");
     }
+}
+
+/// Whether `source` defines a function of exactly this name.
+fn has_function(source: &str, name: &str) -> bool {
+    let defined = format!("fn {name}");
+    let rests = source.match_indices(&defined).map(|(at, _)| &source[at + defined.len()..]);
+    rests.into_iter().any(|rest| rest.starts_with(['(', '<']))
+}
+
+#[test]
+fn a_longer_name_is_another_function() {
+    let source = "fn seed_as() {} fn run<T>() {}";
+    assert!(has_function(source, "seed_as") && has_function(source, "run"));
+    assert!(!has_function(source, "seed") && !has_function(source, "ru"));
 }
 
 #[test]
@@ -86,4 +101,26 @@ fn architecture_is_short_and_names_every_crate() {
             assert!(is_named || !path.is_dir(), "crates/{layer}/{name} is not named");
         }
     }
+}
+
+/// Words that follow an option in a document.
+fn named_after<'t>(text: &'t str, options: &[&str]) -> BTreeSet<&'t str> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let pairs = words.windows(2).filter(|pair| options.contains(&pair[0]));
+    pairs.map(|pair| pair[1].trim_matches(['`', '.', ',', ')'])).collect()
+}
+
+/// Whoever types the commands of a document in order must not find a crawl where a trace should be.
+#[test]
+fn a_name_in_a_document_is_a_crawl_or_a_trace() {
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        let crawls = named_after(&text, &["--dir"]);
+        let traces = named_after(&text, &["-o", "--trace"]);
+        let both: Vec<_> = crawls.intersection(&traces).collect();
+        assert!(both.is_empty(), "{}: {both:?}", document.display());
+    }
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(named_after(&readme, &["--dir"]).contains("news"));
+    assert!(named_after(&readme, &["-o", "--trace"]).contains("web"));
 }

@@ -6,7 +6,6 @@ use tidewatch_core::Time;
 
 use super::reply::push_escaped;
 use super::{Reply, Served, Site};
-use crate::text;
 
 /// The section that some hosts disallow.
 pub(super) const PRIVATE: &str = "/private/";
@@ -79,7 +78,7 @@ impl Site {
     fn push_entry(&self, page: u32, modified: Time, body: &mut String) {
         let mut url = String::new();
         push_escaped(self.url(page), &mut url);
-        let title = text::title(self.seed, page);
+        let title = self.title(page);
         let published = self.date(self.trace.pages[page as usize].born).rfc3339();
         let updated = self.date(modified).rfc3339();
         let _ = writeln!(
@@ -89,10 +88,11 @@ impl Site {
         );
     }
 
-    /// Pages of a host that exist at `now`, newest first.
+    /// Pages of a host that exist at `now` and are not hidden, newest first.
     fn newest(&self, host: u32, now: Time) -> impl Iterator<Item = u32> {
         let born = self.index.born(&self.trace, host, now);
-        born.iter().rev().copied().filter(move |&page| self.is_there(page, now))
+        let is_named = move |page: &u32| self.is_there(*page, now) && !self.is_hidden(*page);
+        born.iter().rev().copied().filter(is_named)
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Index {
     /// Per host: pages by birth.
     births: Vec<Vec<u32>>,
     links: Vec<u32>,
+    /// Whether a link leads to each page.
+    is_linked: Vec<bool>,
     changes: Vec<u32>,
     versions: Vec<u32>,
 }
@@ -47,12 +49,14 @@ impl Index {
             paths: vec![HashMap::new(); trace.hosts.len()],
             births: vec![Vec::new(); trace.hosts.len()],
             links: starts(pages, trace.links.iter().map(|l| l.source)),
+            is_linked: vec![false; pages],
             changes: starts(pages, changes.iter().map(|c| c.page)),
             versions: starts(pages, versions.iter().map(|v| v.page)),
         };
         for (page, number) in trace.pages.iter().zip(0..) {
             index.add(page, number)?;
         }
+        trace.links.iter().for_each(|link| index.is_linked[link.page as usize] = true);
         index.names_in_order.sort_by_key(|(_, host)| *host);
         for births in &mut index.births {
             births.sort_by_key(|&page| (trace.pages[page as usize].born, page));
@@ -111,6 +115,10 @@ impl Index {
     pub(super) fn born(&self, trace: &Trace, host: u32, now: Time) -> &[u32] {
         let births = &self.births[host as usize];
         &births[..births.partition_point(|&page| trace.pages[page as usize].born <= now)]
+    }
+
+    pub(super) fn is_linked(&self, page: u32) -> bool {
+        self.is_linked[page as usize]
     }
 
     pub(super) fn links<'t>(&self, trace: &'t Trace, page: u32) -> &'t [TraceLink] {

@@ -9,16 +9,17 @@ mod index;
 mod page;
 mod redirect;
 mod reply;
+mod search;
 
 use tidewatch_core::Time;
-use tidewatch_trace::Trace;
+use tidewatch_trace::{Trace, Truth, TruthClass};
 
 use crate::date::Date;
 use crate::error::WebError;
 use crate::habits::{HostHabits, WebHabits};
 use index::Index;
 pub use index::over_http;
-pub use reply::{PageRequest, Reply, Served, WALL_TITLE};
+pub use reply::{PageRequest, Reply, SENT_ON_TITLE, Served, WALL_TITLE};
 
 /// Start of `Date` if the trace has none: 2026-01-01T00:00:00Z.
 const DEFAULT_START: Date = Date(1_767_225_600);
@@ -77,14 +78,44 @@ impl Site {
         self.index.page(host, path)
     }
 
-    /// The title of a page of the trace.
+    /// The title of a page of the trace: that of the page whose content it shows.
     pub fn title(&self, page: u32) -> String {
-        crate::text::title(self.seed, page)
+        match self.truth(page) {
+            Some(Truth { class: TruthClass::Missing, .. }) => "No such page".to_owned(),
+            Some(Truth { same_as: Some(same), .. }) => self.title(same),
+            _ => crate::text::title(self.seed, page),
+        }
+    }
+
+    /// What the trace says that a page really is.
+    fn truth(&self, page: u32) -> Option<Truth> {
+        let rows = self.trace.truth.as_deref().unwrap_or_default();
+        rows.binary_search_by_key(&page, |row| row.page).ok().map(|row| rows[row])
+    }
+
+    /// The page whose text a page shows.
+    fn shows(&self, page: u32) -> u32 {
+        self.truth(page).and_then(|truth| truth.same_as).unwrap_or(page)
+    }
+
+    /// The canonical address that a page declares: its own, unless it repeats another page.
+    fn canonical(&self, page: u32) -> Option<&str> {
+        let repeats = self.truth(page).and_then(|truth| Some((truth.same_as?, truth.is_declared)));
+        match repeats {
+            Some((same, true)) => Some(self.url(same)),
+            Some((_, false)) => None,
+            None => Some(self.url(page)),
+        }
     }
 
     /// Whether the host's `robots.txt` allows this path.
     pub fn allows(&self, host: u32, path: &str) -> bool {
         !(self.hosts[host as usize].has_private && path.starts_with(files::PRIVATE))
+    }
+
+    /// Whether the pages of a host are stuffed with keywords.
+    pub fn is_stuffed(&self, host: u32) -> bool {
+        self.habits.is_stuffed(self.seed, host)
     }
 
     /// The `Crawl-delay` of a host, in seconds of the trace's time.
@@ -128,6 +159,7 @@ impl Site {
             return self.page_reply(page, asked, now);
         }
         self.file_reply(host, asked.path, now)
+            .or_else(|| self.search_reply(host, asked.path, now))
             .or_else(|| self.redirect_reply(host, asked.path))
             .unwrap_or_else(Reply::not_found)
     }

@@ -11,6 +11,10 @@ use super::{PageRequest, Reply, Served, Site, files, redirect};
 use crate::date::Date;
 use crate::text;
 
+/// The purpose of the words that pages are stuffed with, and how often they are repeated.
+const KEYWORDS: u64 = 0x6b65_7977_6f72_6473;
+const STUFFED: u32 = 60;
+
 /// The state that determines a page's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
@@ -26,8 +30,8 @@ pub(super) struct State {
 
 impl Site {
     pub(super) fn state(&self, page: u32, now: Time) -> State {
-        let (revision, changed) = self.index.changes(&self.trace, page, now);
-        let versions = self.index.versions(&self.trace, page, now);
+        let (revision, changed) = self.index.changes(&self.trace, self.shows(page), now);
+        let versions = self.versions(page, now);
         let mut state = State {
             revision,
             versions: versions.len(),
@@ -71,18 +75,25 @@ impl Site {
     }
 
     fn html(&self, page: u32, state: State, now: Time) -> String {
-        let title = text::title(self.seed, page);
+        let title = self.title(page);
         let mut out = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <title>{title}</title>\n<link rel=\"canonical\" href=\""
+             <title>{title}</title>\n"
         );
-        push_escaped(self.url(page), &mut out);
+        if let Some(url) = self.canonical(page) {
+            out.push_str("<link rel=\"canonical\" href=\"");
+            push_escaped(url, &mut out);
+            out.push_str("\">\n");
+        }
         let _ = write!(
             out,
-            "\">\n<link rel=\"alternate\" type=\"application/atom+xml\" href=\"/feed.xml\">\n\
-             </head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+            "<link rel=\"alternate\" type=\"application/atom+xml\" href=\"/feed.xml\">\n\
+             </head>\n<body>\n"
         );
+        self.push_search_box(self.trace.pages[page as usize].host, &mut out);
+        let _ = write!(out, "<main>\n<h1>{title}</h1>\n");
         self.push_text(page, state, now, &mut out);
+        self.push_keywords(page, &mut out);
         out.push_str("</main>\n");
         self.push_links(page, now, &mut out);
         self.push_footer(self.trace.pages[page as usize].host, &mut out);
@@ -94,7 +105,7 @@ impl Site {
     /// each change rewrites one in turn.
     fn push_text(&self, page: u32, state: State, now: Time, out: &mut String) {
         let revision = state.revision as u64;
-        let versions = self.index.versions(&self.trace, page, now);
+        let versions = self.versions(page, now);
         if !versions.is_empty() {
             let _ = writeln!(out, "<p>Revision {revision}.</p>");
             for fragment in self.fragments(versions) {
@@ -104,6 +115,7 @@ impl Site {
             }
             return;
         }
+        let page = self.shows(page);
         let paragraphs = text::paragraphs(self.seed, page);
         for number in 0..paragraphs {
             // Revision r rewrites paragraph r mod n; count those among 1, …, r that hit this one.
@@ -113,6 +125,25 @@ impl Site {
             text::push_paragraph(self.seed, page, number, rewritten, out);
             out.push_str("</p>\n");
         }
+    }
+
+    /// The keywords of a stuffed host, in an order that differs from page to page.
+    fn push_keywords(&self, page: u32, out: &mut String) {
+        let host = self.trace.pages[page as usize].host;
+        if !self.is_stuffed(host) {
+            return;
+        }
+        let keywords = text::title(self.seed ^ KEYWORDS, host);
+        let other = text::title(self.seed ^ KEYWORDS, page ^ u32::MAX);
+        for _ in 0..STUFFED {
+            let _ = writeln!(out, "<p>{keywords} {other} {keywords}</p>");
+        }
+    }
+
+    /// The versions of a page by `now`; those of the page that it repeats if it has none.
+    fn versions(&self, page: u32, now: Time) -> &[Version] {
+        let own = self.index.versions(&self.trace, page, now);
+        if own.is_empty() { self.index.versions(&self.trace, self.shows(page), now) } else { own }
     }
 
     /// The fragments on a page after these versions, in order of addition.
@@ -146,7 +177,7 @@ impl Site {
             out.push_str("<li><a href=\"");
             // Links within a host are relative, as on real pages.
             push_escaped(if to == origin { path } else { &url }, out);
-            let _ = writeln!(out, "\">{}</a></li>", text::title(self.seed, link.page));
+            let _ = writeln!(out, "\">{}</a></li>", self.title(link.page));
         }
         out.push_str("</ul>\n</nav>\n");
     }

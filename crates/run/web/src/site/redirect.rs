@@ -1,7 +1,8 @@
 //! Old URLs that redirect to pages, and redirect loops.
 
+use super::reply::push_escaped;
 use super::{Reply, Site};
-use crate::habits::Moved;
+use crate::habits::{Moved, MovedBy};
 
 const OLD: &str = "/old";
 const OLDER: &str = "/older";
@@ -41,9 +42,9 @@ impl Site {
         };
         let page = self.page(host, rest)?;
         match (self.habits.moved(self.seed, page)?, is_older) {
-            (Moved::Once, false) => Some(Reply::redirect(301, self.url(page))),
-            (Moved::ForNow | Moved::Twice, false) => Some(Reply::redirect(302, rest)),
-            (Moved::Twice, true) => Some(Reply::redirect(301, &format!("{OLD}{rest}"))),
+            (Moved::Once, false) => Some(self.to(page, 301, self.url(page))),
+            (Moved::ForNow | Moved::Twice, false) => Some(self.to(page, 302, rest)),
+            (Moved::Twice, true) => Some(self.to(page, 301, &format!("{OLD}{rest}"))),
             _ => None,
         }
     }
@@ -53,7 +54,28 @@ impl Site {
         let row = self.trace.pages.get(page as usize)?;
         let is_here = self.habits.moved(self.seed, page) == Some(Moved::Elsewhere)
             && self.neighbour(row.host) == host;
-        is_here.then(|| Reply::redirect(301, &row.url))
+        is_here.then(|| self.to(page, 301, &row.url))
+    }
+
+    /// A redirect to a page, by a status or in a page with status 200.
+    fn to(&self, page: u32, status: u16, to: &str) -> Reply {
+        match self.habits.by(self.seed, page) {
+            MovedBy::Status => Reply::redirect(status, to),
+            MovedBy::Refresh => Reply::sent_on(|body| {
+                body.push_str("<meta http-equiv=refresh content=\"0; url=");
+                push_escaped(to, body);
+                body.push_str("\">");
+            }),
+            MovedBy::Script => Reply::sent_on(|body| {
+                body.push_str("<script>\nvar wait = 0;\nwindow.location.replace(\"");
+                // A `</script>` in the address would end the script.
+                for c in to.chars() {
+                    body.extend(matches!(c, '/' | '"' | '\\').then_some('\\'));
+                    body.push(c);
+                }
+                body.push_str("\");\n</script>");
+            }),
+        }
     }
 
     fn circle(&self, host: u32, path: &str) -> Option<Reply> {

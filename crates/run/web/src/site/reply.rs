@@ -7,6 +7,8 @@ use crate::habits::WebWall;
 
 /// The title of every challenge page.
 pub const WALL_TITLE: &str = "One moment, we check your browser";
+/// The title of a page that sends its readers on.
+pub const SENT_ON_TITLE: &str = "You are sent on";
 
 /// The relevant part of a request.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,8 @@ pub enum Served {
     Feed,
     /// A page that `robots.txt` disallows.
     Private,
+    /// Results of a search.
+    Search,
     /// A challenge page in place of anything else.
     Wall,
     /// A redirect.
@@ -123,6 +127,14 @@ impl Reply {
             reply.header("cf-mitigated", "challenge".to_owned());
         }
         reply
+    }
+
+    /// A page that sends its readers on.
+    pub(super) fn sent_on(how: impl FnOnce(&mut String)) -> Self {
+        let mut body = format!("<!DOCTYPE html>\n<title>{SENT_ON_TITLE}</title>");
+        how(&mut body);
+        body.push_str("<p>You are sent on.");
+        Reply::html(Served::Redirect, body)
     }
 
     pub(super) fn redirect(status: u16, to: &str) -> Self {

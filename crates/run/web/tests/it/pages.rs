@@ -1,6 +1,6 @@
 //! What URLs show at which time, asked of the site directly.
 
-use tidewatch_trace::Trace;
+use tidewatch_trace::{Trace, TracePage, Truth, TruthClass};
 use tidewatch_web::{PageRequest, Served, Site, WebError, WebHabits};
 
 use crate::worlds::{at, many, page, two_hosts};
@@ -58,6 +58,39 @@ fn links_are_those_shown_now_in_order() {
     assert_eq!(hrefs(&shown(39)), ["/a", "/b?x=1&amp;y=2", wiki]);
     assert_eq!(hrefs(&shown(40)), ["/b?x=1&amp;y=2", wiki]);
     assert!(shown(40).contains("<link rel=\"canonical\" href=\"http://news.example/\">"));
+}
+
+/// A repeat shows the text of its page at any time, and names it only if the truth says so.
+#[test]
+fn repeats_show_the_page_that_they_repeat() {
+    for is_declared in [true, false] {
+        let mut trace = two_hosts();
+        let born = trace.pages[1].born;
+        trace.pages.push(TracePage::new(9, "https://news.example/a?from=x", 0, born));
+        let class = TruthClass::Alias;
+        trace.truth = Some(vec![Truth { page: 4, class, same_as: Some(1), is_declared }]);
+        let site = Site::new(trace, 1, WebHabits::faultless()).unwrap();
+        for seconds in [4, 5, 15] {
+            let [own, repeat] =
+                ["/a", "/a?from=x"].map(|path| body(&site, "news.example", path, seconds));
+            let text = |html: &str| html.split("<main>").nth(1).unwrap().to_owned();
+            assert_eq!(text(&own), text(&repeat), "at {seconds}");
+            let canonical = "rel=\"canonical\" href=\"http://news.example/a\"";
+            assert!(own.contains(canonical));
+            assert_eq!(repeat.contains(canonical), is_declared);
+            assert!(is_declared || !repeat.contains("canonical"));
+        }
+    }
+}
+
+#[test]
+fn error_pages_with_status_200_look_alike() {
+    let mut trace = two_hosts();
+    let row = |page| Truth { page, class: TruthClass::Missing, same_as: None, is_declared: false };
+    trace.truth = Some(vec![row(1), row(2)]);
+    let site = Site::new(trace, 1, WebHabits::faultless()).unwrap();
+    assert_eq!(site.title(1), site.title(2));
+    assert_ne!(site.title(0), site.title(1));
 }
 
 #[test]
