@@ -34,7 +34,7 @@ struct Part {
     own: FxHashMap<PageId, PageId>,
 }
 
-/// What a part is told of a page that it meets later than the frontier did.
+/// The past of a page, for a part that learns of it later than the frontier did.
 #[derive(Clone)]
 struct Page {
     host: HostId,
@@ -157,7 +157,7 @@ impl Policy for Split {
                 let own = Rate::per_second(part.share * rate.as_per_second());
                 part.policy.learn(&Event::Budget(own.unwrap_or(Rate::ZERO)));
             }),
-            Event::Hinted(_) => {}
+            Event::Hinted(_) | Event::Doubted(_) => {}
         }
     }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::{PageKey, Rate, Span, Time};
-use tidewatch_trace::{Count, Trace, TraceLink, Version};
+use tidewatch_trace::{Count, Trace, TraceLink, Truth, TruthClass, Version};
 
 use crate::LabError;
 use crate::words::Words;
@@ -131,6 +131,19 @@ impl World {
     /// A page's key, by which policies know it.
     pub fn key(&self, page: u32) -> PageKey {
         self.keys[page as usize]
+    }
+
+    /// What a page really is.
+    pub fn truth(&self, page: u32) -> Truth {
+        let rows = self.trace.truth.as_deref().unwrap_or_default();
+        let found = rows.binary_search_by_key(&page, |row| row.page).map(|row| rows[row]);
+        let (class, same_as, is_declared) = (TruthClass::Own, None, false);
+        found.unwrap_or(Truth { page, class, same_as, is_declared })
+    }
+
+    /// The page whose content a page shows: itself, unless the truth says otherwise.
+    pub fn root(&self, page: u32) -> u32 {
+        self.truth(page).same_as.unwrap_or(page)
     }
 
     /// The page with this key.

@@ -459,7 +459,8 @@ impl Process {
         };
         let disk = town.disks[self.who.slot].get(&partition);
         let newest = |state: &&super::part::State| {
-            Some(state.epoch) == last || town.sabotage == Some(Sabotage::StaleDisk)
+            last.is_some_and(|line| line.has(state.epoch))
+                || town.sabotage == Some(Sabotage::StaleDisk)
         };
         let state = match disk.filter(newest) {
             Some(state) => state.clone(),

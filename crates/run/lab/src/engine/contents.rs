@@ -8,9 +8,11 @@
 
 use rustc_hash::FxHashMap;
 use tidewatch_core::Time;
+use tidewatch_math::rng::{Draws, purpose};
 
 use crate::world::World;
 
+const IDENTITY: u64 = purpose("lab.identity");
 const LIVE: u8 = 1;
 const COPY: u8 = 2;
 
@@ -108,6 +110,15 @@ impl Contents {
         if let Some(content) = self.pages[page as usize].as_deref_mut() {
             content.take_copy();
         }
+    }
+
+    /// A hash of all live fragments of a page; `None` if the trace does not tell them.
+    pub(crate) fn identity(&self, page: u32) -> Option<u64> {
+        let content = self.pages[page as usize].as_deref()?;
+        let live = content.marks.iter().filter(|(_, mark)| **mark & LIVE != 0);
+        // A sum does not depend on the order; mixing first keeps sums of different sets apart.
+        let mix = |fragment: u64| Draws::keyed(fragment, IDENTITY, 0).at(0);
+        Some(live.fold(0, |sum: u64, (&fragment, _)| sum.wrapping_add(mix(fragment))))
     }
 
     /// Writes the `len` smallest live fragment hashes into `sketch`, ascending.

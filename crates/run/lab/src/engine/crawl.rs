@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use tidewatch_core::{
-    Content, Discovery, Event, FetchKind, HostId, Interest, InterestKind, LinkSeen, Observation,
-    Outcome, PageId, Signal, Span, Time,
+    Content, Discovery, Doubted, Event, FetchKind, HostId, Interest, InterestKind, LinkSeen,
+    Observation, Outcome, PageId, Signal, Span, Time,
 };
 use tidewatch_frontier::{Answer, Command, Defect, Frontier, HostMemo, Next, RobotsRead, ServerId};
 use tidewatch_trace::Count;
 
+use super::cleaning::Filters;
+use super::learner::{Leads, Learner};
 use super::meter::{Measures, Meter};
-use super::{Logged, Onlooker, Settings, Start};
+use super::{Cleaning, Logged, Onlooker, Settings, Start};
 use crate::LabError;
 use crate::world::World;
 
@@ -24,6 +26,10 @@ pub(super) struct Crawl<'w> {
     world: &'w World,
     settings: &'w Settings,
     meter: Meter<'w>,
+    /// `None` if nothing is done about waste.
+    filters: Option<Filters<'w>>,
+    /// `None` if no rules are learnt.
+    learner: Option<Learner<'w>>,
     /// From the trace's numbers to the frontier's, and back.
     page_ids: Vec<u32>,
     pages: Vec<u32>,
@@ -64,6 +70,12 @@ impl<'w> Crawl<'w> {
             world,
             settings,
             meter: Meter::new(world, from, until),
+            filters: (settings.cleaning != Cleaning::Nothing).then(|| Filters::new(world)),
+            learner: match settings.cleaning {
+                Cleaning::Nothing | Cleaning::Filters => None,
+                Cleaning::Rules => Some(Learner::new(world, 0)),
+                Cleaning::Labelled(hosts) => Some(Learner::new(world, hosts)),
+            },
             page_ids: vec![UNKNOWN; world.len()],
             pages: Vec::new(),
             host_ids: vec![UNKNOWN; world.trace().hosts.len()],
@@ -139,6 +151,7 @@ impl<'w> Crawl<'w> {
             onlooker.before(frontier, now);
             let next = frontier.next(now);
             onlooker.after(frontier);
+            self.hear_returns(frontier, now);
             self.meter.count_idle(frontier.idled() - idled, now);
             if let Some(defect) = frontier.defect() {
                 return Err(match defect {
@@ -156,6 +169,28 @@ impl<'w> Crawl<'w> {
                 Next::Do(command) => self.begin_request(frontier, command, now),
             }
         }
+    }
+
+    /// Learns what pages brought that were fetched a while ago.
+    fn hear_returns(&mut self, frontier: &mut Frontier<'_>, now: Time) {
+        for of_page in frontier.take_returns() {
+            let page = self.pages[of_page.page.index()];
+            self.meter.waste.returned(page, of_page.expected, of_page.clicks);
+            if self.learner.as_mut().is_some_and(|learner| learner.came(page, &of_page)) {
+                self.judge_again(frontier, page, now);
+            }
+        }
+    }
+
+    /// Judges the known pages of a page's host again.
+    fn judge_again(&mut self, frontier: &mut Frontier<'_>, page: u32, at: Time) {
+        let Some(learner) = &mut self.learner else { return };
+        let (page_ids, waste) = (&self.page_ids, &mut self.meter.waste);
+        learner.judge_again(page, |page, doubt| {
+            waste.doubted(page, doubt);
+            let page = PageId(page_ids[page as usize]);
+            frontier.learn(&Event::Doubted(Doubted { page, at, doubt }));
+        });
     }
 
     fn begin_request(&mut self, frontier: &mut Frontier<'_>, command: Command, now: Time) {
@@ -270,12 +305,16 @@ impl<'w> Crawl<'w> {
         let mut read = 0;
         for row in rows.take_while(|row| row.at <= until) {
             read += 1;
-            let is_logged = match self.settings.logged {
-                Logged::Held => self.meter.first_copied(row.page).is_some_and(|at| at <= row.at),
-                Logged::Known => self.page_ids[row.page as usize] != UNKNOWN,
+            let shown = match self.settings.logged {
+                Logged::Held => self.meter.stands_in(row.page),
+                Logged::Known => Some(row.page),
             };
-            if is_logged {
-                let page = PageId(self.page_ids[row.page as usize]);
+            let is_logged = |page: &u32| match self.settings.logged {
+                Logged::Held => self.meter.first_copied(*page).is_some_and(|at| at <= row.at),
+                Logged::Known => self.page_ids[*page as usize] != UNKNOWN,
+            };
+            if let Some(page) = shown.filter(is_logged) {
+                let page = PageId(self.page_ids[page as usize]);
                 self.log.pending.push(Interest { page, at: row.at, count: row.count, kind });
             }
         }
@@ -296,6 +335,13 @@ impl<'w> Crawl<'w> {
         let id = PageId(self.pages.len() as u32);
         self.page_ids[page as usize] = id.0;
         self.pages.push(page);
+        self.meter.waste.discovered(page);
+        if let Some(filters) = &mut self.filters {
+            filters.discovered(page, via.map(|via| self.pages[via.index()]));
+        }
+        if let Some(learner) = &mut self.learner {
+            learner.discovered(page);
+        }
         frontier.learn(&Event::Discovered(Discovery {
             page: id,
             host,
@@ -364,7 +410,10 @@ impl<'w> Crawl<'w> {
         self.meter.copy(page, at);
     }
 
-    pub(super) fn finish(self, end: Time) -> Measures {
+    pub(super) fn finish(mut self, end: Time) -> Measures {
+        if let Some(learner) = &self.learner {
+            self.meter.waste.mirrors(&learner.mirrors());
+        }
         self.meter.finish(end)
     }
 
@@ -377,10 +426,13 @@ impl<'w> Crawl<'w> {
         if row.died.is_some_and(|died| died <= at) {
             return Observation { page: id, at, kind, previous, outcome: Outcome::Gone };
         }
-        let links_moved = self.show_links(page, at);
-        self.reveal_links(frontier, page, id, at);
         self.meter.close(page, at);
         self.meter.contents.sketch(page, self.settings.sketch_len, &mut self.sketch);
+        if previous.is_none() && self.meets_copy(frontier, page, at) {
+            return Observation { page: id, at, kind, previous, outcome: Outcome::Gone };
+        }
+        let links_moved = self.show_links(page, at);
+        self.reveal_links(frontier, page, id, at);
         let changed = previous.map(|then| {
             links_moved || self.world.next_change(page, then).is_some_and(|change| change <= at)
         });
@@ -393,6 +445,53 @@ impl<'w> Crawl<'w> {
             anchors: &self.anchors,
         };
         Observation { page: id, at, kind, previous, outcome: Outcome::Fetched(content) }
+    }
+
+    /// Learns from a page that was just fetched for the first time; whether the filters leave it out.
+    fn meets_copy(&mut self, frontier: &mut Frontier<'_>, page: u32, at: Time) -> bool {
+        let Some(filters) = &mut self.filters else { return false };
+        let Some(identity) = self.meter.contents.identity(page) else { return false };
+        let is_copy = filters.is_repeat(page, identity, &self.sketch);
+        let Some(learner) = &mut self.learner else { return is_copy };
+        if learner.fetched(page, identity, &self.sketch, is_copy) {
+            self.judge_again(frontier, page, at);
+        }
+        let reviewed = self.learner.as_mut().map(|learner| learner.read(page, at));
+        for page in reviewed.unwrap_or_default() {
+            self.judge_again(frontier, page, at);
+        }
+        is_copy
+    }
+
+    /// Makes the target of a link on `via` known, or finds the known page of which it is another address;
+    /// `None` if the filters refuse it.
+    fn admit(
+        &mut self,
+        frontier: &mut Frontier<'_>,
+        target: u32,
+        (via, via_id): (u32, PageId),
+        at: Time,
+    ) -> Option<LinkSeen> {
+        if self.filters.as_ref().is_some_and(|filters| !filters.admit(target, via)) {
+            return None;
+        }
+        let doubt = match self.learner.as_mut().map(|learner| learner.meet(target)) {
+            Some(Leads::To(known, chance)) => {
+                self.meter.waste.judged(target, chance, at);
+                self.meter.waste.merged(target, known);
+                let page = PageId(self.page_ids[known as usize]);
+                return Some(LinkSeen { page, is_new: false });
+            }
+            Some(Leads::Anew(doubt)) => doubt,
+            None => 0.0,
+        };
+        self.meter.waste.judged(target, doubt, at);
+        let page = self.discover(frontier, target, at, Some(via_id), false);
+        if let Some(learner) = self.learner.as_mut().filter(|_| doubt > 0.0) {
+            learner.told(target, doubt);
+            frontier.learn(&Event::Doubted(Doubted { page, at, doubt }));
+        }
+        Some(LinkSeen { page, is_new: true })
     }
 
     /// Brings the list of links that `page` shows up to `at`; whether it changed.
@@ -428,14 +527,13 @@ impl<'w> Crawl<'w> {
         self.anchors.clear();
         for &row in &rows {
             let target = table[row as usize].page;
-            self.anchors.extend(self.world.words().anchor(target));
-            let is_new = self.page_ids[target as usize] == UNKNOWN;
-            let target = if is_new {
-                self.discover(frontier, target, at, Some(id), false)
-            } else {
-                PageId(self.page_ids[target as usize])
+            let seen = match self.page_ids[target as usize] {
+                UNKNOWN => self.admit(frontier, target, (page, id), at),
+                known => Some(LinkSeen { page: PageId(known), is_new: false }),
             };
-            self.links.push(LinkSeen { page: target, is_new });
+            let Some(seen) = seen else { continue };
+            self.anchors.extend(self.world.words().anchor(target));
+            self.links.push(seen);
         }
         self.shown[page as usize].rows = rows;
     }

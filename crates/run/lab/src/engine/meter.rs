@@ -10,7 +10,11 @@ use tidewatch_core::{FetchKind, Time};
 use tidewatch_math::sum::Sum;
 
 use super::contents::Contents;
+use super::waste::{Waste, WasteMeter};
 use crate::world::World;
+
+/// No page.
+const NOBODY: u32 = u32::MAX;
 
 /// A page's first fetch. Profit and coverage are sums over these.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,6 +54,8 @@ pub struct Measures {
     pub gone: u64,
     /// Visits in the window to every source of the trace, in the trace's order.
     pub source_visits: Vec<u32>,
+    /// What was fetched in vain.
+    pub waste: Waste,
     /// Every first fetch of the run, by time.
     pub first_fetches: Vec<FirstFetch>,
 }
@@ -72,6 +78,10 @@ pub(super) struct Meter<'w> {
     copied: Vec<Time>,
     /// When each page first came into the collection.
     first_copied: Vec<Time>,
+    /// Per page with content of its own: the page that first brought it into the collection, which
+    /// serves its readers.
+    stands_in: Vec<u32>,
+    pub(super) waste: WasteMeter<'w>,
     /// Visits to each page in the window, for sources.
     visits: Vec<u32>,
     pub(super) contents: Contents,
@@ -93,6 +103,8 @@ impl<'w> Meter<'w> {
             until,
             copied: vec![Time::NEVER; world.len()],
             first_copied: vec![Time::NEVER; world.len()],
+            stands_in: vec![NOBODY; world.len()],
+            waste: WasteMeter::new(world),
             visits: vec![0; world.len()],
             contents: Contents::new(world),
             held: Sum::default(),
@@ -116,11 +128,18 @@ impl<'w> Meter<'w> {
         Some(self.first_copied[page as usize]).filter(|&at| at != Time::NEVER)
     }
 
+    /// The page in the collection that serves the readers of `page`, if there is one.
+    pub(super) fn stands_in(&self, page: u32) -> Option<u32> {
+        Some(self.stands_in[self.world.root(page) as usize]).filter(|&page| page != NOBODY)
+    }
+
     fn in_window(&self, at: Time) -> bool {
         at >= self.from && at < self.until
     }
 
     pub(super) fn count(&mut self, page: u32, at: Time, kind: FetchKind) {
+        let is_first = self.stands_in(page).is_none_or(|other| other == page);
+        self.waste.fetched(page, is_first, self.in_window(at));
         if self.in_window(at) {
             self.out.fetches[kind as usize] += 1;
             self.visits[page as usize] += 1;
@@ -139,7 +158,8 @@ impl<'w> Meter<'w> {
     /// A page's first fetch.
     pub(super) fn first_fetch(&mut self, page: u32, at: Time) {
         let weight = self.world.trace().pages[page as usize].weight;
-        let profit = self.world.clicks_after(page, at);
+        let is_held = self.stands_in(page).is_some();
+        let profit = if is_held { 0.0 } else { self.world.clicks_after(self.world.root(page), at) };
         self.out.first_fetches.push(FirstFetch { at, profit, weight });
     }
 
@@ -149,6 +169,8 @@ impl<'w> Meter<'w> {
         self.copied[page as usize] = at;
         let first = &mut self.first_copied[page as usize];
         *first = at.min(*first);
+        let stands_in = &mut self.stands_in[self.world.root(page) as usize];
+        *stands_in = if *stands_in == NOBODY { page } else { *stands_in };
     }
 
     /// Takes a page out of the collection.
@@ -230,6 +252,7 @@ impl<'w> Meter<'w> {
                 .as_ref()
                 .and_then(|_| share(&self.divergence, &self.held)),
             coverage: share(&covered, &self.coverable),
+            waste: self.waste.finish(),
             source_visits: visits.map(|(_, &visits)| visits).collect(),
             ..self.out
         }

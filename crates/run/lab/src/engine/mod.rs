@@ -17,19 +17,26 @@
 //!   profit. What sources showed then is old `[LOSS13]`.
 //! * [`Start::Cold`]: the collection is empty and only seeds are known.
 
+mod cleaning;
 pub(crate) mod contents;
 mod crawl;
+mod learner;
 mod meter;
+mod mirrors;
+mod waste;
 
 use tidewatch_core::sketch::SKETCH_LEN;
 use tidewatch_core::{Event, PageId, Rate, Span, Time};
 use tidewatch_frontier::{Frontier, Limits, Pacer, Politeness, Revisit, Unused};
-use tidewatch_policy::{Choice, Explanation, Gate, Policy};
+use tidewatch_policy::{Choice, Explanation, Gate, Policy, Return, Standing};
 
 use crate::LabError;
 use crate::world::World;
+pub use cleaning::Cleaning;
 use crawl::Crawl;
 pub use meter::{FirstFetch, Measures};
+pub use mirrors::Mirrors;
+pub use waste::{ByClass, DOUBT_BINS, DoubtBin, Waste};
 
 /// Most choices of one run. More would take days even for a policy that costs nothing: the budget
 /// was meant for another unit of time.
@@ -84,6 +91,8 @@ pub struct Settings {
     pub unused: Unused,
     /// How long a fetch takes. The page is seen as it is when the fetch ends.
     pub fetch_time: Span,
+    /// What is done about pages that are not worth fetching.
+    pub cleaning: Cleaning,
     /// How long it takes to read a host's robots.txt, once; `None` if it is known from the start.
     pub robots_time: Option<Span>,
 }
@@ -106,6 +115,7 @@ impl Settings {
             revisit: Revisit::NONE,
             unused: Unused::Lapse,
             fetch_time: Span::ZERO,
+            cleaning: Cleaning::Nothing,
             robots_time: None,
         }
     }
@@ -158,6 +168,14 @@ impl Policy for Borrowed<'_> {
 
     fn why(&self, page: PageId, now: Time) -> Option<Explanation> {
         self.0.why(page, now)
+    }
+
+    fn take_returns(&mut self) -> Vec<Return> {
+        self.0.take_returns()
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        self.0.standing()
     }
 }
 
@@ -259,7 +277,7 @@ pub fn bounds(world: &World, settings: &Settings) -> Result<Bounds, LabError> {
         .map(|p| if p.is_seed || settings.reveal { p.born } else { Time::NEVER })
         .collect();
     for link in &trace.links {
-        let known = &mut known[link.page as usize];
+        let known = &mut known[world.root(link.page) as usize];
         *known = link.appears.min(*known);
     }
     let is_old =

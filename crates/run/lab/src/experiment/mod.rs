@@ -7,6 +7,8 @@
 mod echo;
 mod estimators;
 mod frontier;
+mod hygiene;
+mod hygiene_real;
 mod longevity;
 mod mixed;
 mod orders;
@@ -212,6 +214,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         run: frontier::real::run,
     },
     Experiment {
+        name: "hygiene",
+        about: "nothing, filters and learnt rules against duplicates, traps, mirrors and spam",
+        run: hygiene::run,
+    },
+    Experiment {
         name: "lifetimes",
         about: "lifetimes of churning and scrolling content: simulation against closed forms",
         run: |setup| Ok(longevity::lifetimes::run(setup)),
@@ -230,6 +237,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         name: "longevity-vs-cgm",
         about: "cost of equal staleness: longevity against change frequency (--data: folder ota_terms)",
         run: longevity::versus::run,
+    },
+    Experiment {
+        name: "hygiene-real",
+        about: "renamed articles and redirects recognised by learnt rules (--data: folder of the data sets)",
+        run: hygiene_real::run,
     },
     Experiment {
         name: "reader-changes",

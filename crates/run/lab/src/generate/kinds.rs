@@ -3,7 +3,7 @@
 use tidewatch_report::{Cell, Column, Table};
 
 use super::shared::BadSetting;
-use super::{Generated, echo, graph, longevity, mixed, renewal};
+use super::{Generated, echo, graph, longevity, mixed, renewal, unclean};
 
 /// Settings from the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,6 +101,14 @@ pub const KINDS: &[Generator] = &[
         make: |options| {
             let config = mixed::MixedConfig { scale: options.scale, ..Default::default() };
             config.check().map(|()| mixed::generate(&config, options.seed))
+        },
+    },
+    Generator {
+        name: "unclean",
+        about: "echo with renamed and repeated pages, traps, mirrors and spam, and the truth about them",
+        make: |options| {
+            let config = unclean::UncleanConfig { scale: options.scale, ..Default::default() };
+            config.check().map(|()| unclean::generate(&config, options.seed))
         },
     },
 ];

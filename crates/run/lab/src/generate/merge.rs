@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use tidewatch_core::Span;
 use tidewatch_trace::{
-    Change, Count, Host, Signals, Trace, TraceLink, TracePage, TraceSignal, Versions,
+    Change, Count, Host, Signals, Trace, TraceLink, TracePage, TraceSignal, Truth, Versions,
 };
 
 /// A web that becomes part of a larger one.
@@ -64,6 +64,11 @@ impl Whole {
         if let Some(signals) = &trace.signals {
             add_signals(self.trace.signals.get_or_insert_default(), signals, first);
         }
+        append(&mut self.trace.truth, trace.truth.as_deref(), |row: &Truth| Truth {
+            page: first + row.page,
+            same_as: row.same_as.map(|same| first + same),
+            ..*row
+        });
     }
 
     /// The number of a part's host in the merged web.
@@ -128,6 +133,7 @@ fn kind_of(signals: &mut Signals, name: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use tidewatch_core::Time;
+    use tidewatch_trace::TruthClass;
 
     use super::*;
 
@@ -172,6 +178,12 @@ mod tests {
                     TraceSignal { page: 0, at: at(6), kind: 0 },
                 ],
             }),
+            truth: Some(vec![Truth {
+                page: 0,
+                class: TruthClass::Facet,
+                same_as: Some(1),
+                is_declared: false,
+            }]),
             ..Trace::default()
         }
     }
@@ -196,6 +208,8 @@ mod tests {
         assert_eq!(whole.clicks.unwrap()[1].page, 3);
         assert_eq!(whole.changes.unwrap()[1].page, 3);
         assert!(whole.views.is_none());
+        let truth = whole.truth.unwrap()[1];
+        assert_eq!((truth.page, truth.same_as), (2, Some(3)));
         let versions = whole.versions.unwrap();
         assert_eq!(versions.rows[3].page, 3);
         assert_eq!(versions.added(&versions.rows[3]), [13]);

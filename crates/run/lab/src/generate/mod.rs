@@ -14,6 +14,7 @@ pub mod mixed;
 pub mod renewal;
 pub(crate) mod rhythm;
 pub mod shared;
+pub mod unclean;
 
 use tidewatch_trace::Trace;
 

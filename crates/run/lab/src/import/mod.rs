@@ -13,6 +13,7 @@
 //! whose start is the origin. Events before the start move to the start; events after the end are
 //! dropped, except clicks. A change seen by an observation happens at that observation.
 
+pub(crate) mod addresses;
 mod bing;
 mod clock;
 mod cover;

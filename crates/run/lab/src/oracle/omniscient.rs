@@ -95,7 +95,11 @@ impl Policy for Omniscient<'_> {
                 }
             }
             Event::Held(seen) | Event::Fetched(seen) => self.settle(seen),
-            Event::Log(_) | Event::Asked(_) | Event::Hinted(_) | Event::Budget(_) => {}
+            Event::Log(_)
+            | Event::Asked(_)
+            | Event::Hinted(_)
+            | Event::Budget(_)
+            | Event::Doubted(_) => {}
         }
     }
 

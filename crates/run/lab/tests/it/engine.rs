@@ -43,6 +43,7 @@ impl Policy for Script {
             }
             Event::Asked(rows) => format!("asked {}", rows.len()),
             Event::Hinted(hint) => format!("{} hint {}", hint.at, hint.page.0),
+            Event::Doubted(said) => format!("{} doubt {} {}", said.at, said.page.0, said.doubt),
         };
         self.told.send(line).unwrap();
     }

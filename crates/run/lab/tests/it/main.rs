@@ -8,5 +8,6 @@ mod import;
 mod longevity;
 mod order;
 mod refresh;
+mod told;
 mod why;
 mod worlds;

@@ -266,7 +266,8 @@ fn causes(by_page: &Set, by_host: &Set) -> String {
     });
     let far = [by_page, by_host].map(|set| [distance(&set.literal), distance(&set.looked)]);
     format!(
-        "Profit as a share of the bound. Two causes separate our shares from the published ones. \
+        "Profit as a share of the bound. Two possible causes of the distance to the published shares are \
+         measured. \
          Calibration: told everything of every source, echo-newpages at N = {} reaches {:.2} where \
          popularity lies with pages and {:.2} where it lies with hosts; the paper's learns and reaches \
          {published:.2}. Cold start: a first look at every source takes, on the web of pages, {}; on \

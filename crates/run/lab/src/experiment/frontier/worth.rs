@@ -146,7 +146,7 @@ impl Audience<'_> {
     fn worth(&self, node: usize) -> f64 {
         let why = self.ids[node].and_then(|page| self.policy.why(page, self.now));
         match why.map(|why| why.merit) {
-            Some(Merit::Clicks { worth, .. }) => worth,
+            Some(Merit::Clicks { worth: Some(worth), .. }) => worth,
             _ => 0.0,
         }
     }

@@ -39,7 +39,7 @@ mod links;
 mod popularity;
 mod publish;
 mod site;
-mod words;
+pub(super) mod words;
 
 pub(super) use clicks::readers_rhythm;
 pub use config::EchoConfig;
@@ -60,7 +60,7 @@ const URL: u64 = purpose("echo.url");
 /// Midnight on a Monday in the year of the paper, which does not name the day.
 const START: &str = "2013-02-04T00:00:00Z";
 /// The start in days since 1970.
-const START_DAY: i64 = 15_740;
+pub(super) const START_DAY: i64 = 15_740;
 /// Number of a site's first page in its URLs.
 const FIRST_NUMBER: usize = 100_000;
 

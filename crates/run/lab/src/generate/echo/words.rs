@@ -52,7 +52,7 @@ pub(super) fn topic(category: usize, topic: u64) -> String {
 }
 
 /// Two random words.
-pub(super) fn fillers(draws: &mut Draws) -> [String; 2] {
+pub(in crate::generate) fn fillers(draws: &mut Draws) -> [String; 2] {
     [invent(draws.below(FILLERS)), invent(draws.below(FILLERS))]
 }
 
