@@ -1,0 +1,155 @@
+//! What a hub delivers: is it the hub's, is it new, and which pages does it speak of?
+
+use std::collections::VecDeque;
+
+use ring::hmac;
+use rustc_hash::FxHashSet;
+use tidewatch_core::url::{Base, CanonicalUrl};
+use tidewatch_parse::document::{Wanted, parse_response};
+use tidewatch_parse::reading::Scope;
+use tidewatch_partition::announced::{header_links, is_same_site};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Entries of a topic that are remembered. Beyond, all are forgotten and count as new once more.
+const MOST_ENTRIES: usize = 4_096;
+/// Deliveries of a topic that are remembered.
+const MOST_BODIES: usize = 64;
+
+/// Whether `header` signs `body` with `secret`: `sha256=…`, or another hash that WebSub names.
+pub(crate) fn is_signed(secret: &str, header: Option<&str>, body: &[u8]) -> bool {
+    let Some((method, signature)) = header.and_then(|header| header.trim().split_once('=')) else {
+        return false;
+    };
+    let algorithm = match method {
+        "sha1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+        "sha256" => hmac::HMAC_SHA256,
+        "sha384" => hmac::HMAC_SHA384,
+        "sha512" => hmac::HMAC_SHA512,
+        _ => return false,
+    };
+    let key = hmac::Key::new(algorithm, secret.as_bytes());
+    from_hex(signature).is_some_and(|signature| hmac::verify(&key, body, &signature).is_ok())
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// Whether the headers say that the content is of this topic. A hub that does not say is believed: the
+/// callback is the topic's own.
+pub(crate) fn is_of_topic<'h>(topic: &str, links: impl Iterator<Item = &'h str>) -> bool {
+    let own = links.flat_map(header_links).filter(|(_, relation)| *relation == "self");
+    own.map(|(target, _)| target).all(|target| {
+        target == topic || CanonicalUrl::parse(target).is_ok_and(|url| url.as_str() == topic)
+    })
+}
+
+/// What was delivered of a topic before.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    entries: FxHashSet<u64>,
+    bodies: VecDeque<u64>,
+}
+
+impl Seen {
+    /// Whether this very delivery came before.
+    pub(crate) fn repeats(&mut self, body: &[u8]) -> bool {
+        let hash = xxh3_64(body);
+        if self.bodies.contains(&hash) {
+            return true;
+        }
+        if self.bodies.len() >= MOST_BODIES {
+            self.bodies.pop_front();
+        }
+        self.bodies.push_back(hash);
+        false
+    }
+
+    /// The pages of the topic's own site that a delivery speaks of for the first time, or with another date or
+    /// title than before. What is no feed speaks of the topic itself.
+    pub(crate) fn news(
+        &mut self,
+        topic: &CanonicalUrl,
+        content_type: Option<&str>,
+        body: &[u8],
+    ) -> Vec<CanonicalUrl> {
+        let Ok(base) = Base::of(topic) else { return Vec::new() };
+        let headers = |name: &str| -> Vec<&str> {
+            content_type.filter(|_| name == "content-type").into_iter().collect()
+        };
+        let wanted = Wanted { agent: "", shingling: None, text_bytes: 0, scope: Scope::Content };
+        let parsed = parse_response(&base, headers, body, &wanted);
+        if parsed.feed.is_none() {
+            return vec![topic.clone()];
+        }
+        if self.entries.len() >= MOST_ENTRIES {
+            self.entries.clear();
+        }
+        let entries = &mut self.entries;
+        let named = parsed.named(&base).filter(|named| is_same_site(&named.url, topic));
+        let hashed = named.map(|named| {
+            let said = format!("{}\n{:?}\n{}", named.url, named.changed_s, named.title);
+            (xxh3_64(said.as_bytes()), named.url)
+        });
+        let news = hashed.filter_map(|(hash, url)| entries.insert(hash).then_some(url));
+        news.take(MOST_ENTRIES).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rss(items: &[(&str, &str)]) -> String {
+        let item = |(url, title): &(&str, &str)| {
+            format!("<item><title>{title}</title><link>{url}</link></item>")
+        };
+        let items: String = items.iter().map(item).collect();
+        format!("<rss version='2.0'><channel>{items}</channel></rss>")
+    }
+
+    /// RFC 4231, test case 2.
+    #[test]
+    fn signatures_are_checked() {
+        let body = b"what do ya want for nothing?";
+        let right = "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert!(is_signed("Jefe", Some(right), body));
+        assert!(is_signed("Jefe", Some("sha1=effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"), body));
+        assert!(!is_signed("Jefe", Some(right), b"something else"));
+        assert!(!is_signed("other", Some(right), body));
+        for wrong in ["", "sha256=", "sha256=5bdc", "sha256=zz", "md5=00", "5bdcc146", "sha256=é"]
+        {
+            assert!(!is_signed("Jefe", Some(wrong), body), "{wrong}");
+        }
+        assert!(!is_signed("Jefe", None, body));
+    }
+
+    #[test]
+    fn a_delivery_of_another_topic_is_noticed() {
+        let topic = "http://a.example/feed";
+        let is = |link: &str| is_of_topic(topic, [link].into_iter());
+        assert!(is("<http://hub.example/>; rel=\"hub\", <http://a.example/feed>; rel=\"self\""));
+        assert!(is("<http://hub.example/>; rel=hub") && is("<HTTP://A.example/feed>; rel=self"));
+        assert!(!is("<http://a.example/other>; rel=self"));
+        assert!(is_of_topic(topic, [].into_iter()));
+    }
+
+    #[test]
+    fn only_news_of_the_own_site_are_hints() {
+        let (mut seen, topic) =
+            (Seen::default(), CanonicalUrl::parse("http://a.example/f").unwrap());
+        let mut news = |body: &str| {
+            let urls = seen.news(&topic, Some("application/rss+xml"), body.as_bytes());
+            urls.into_iter().map(CanonicalUrl::into_string).collect::<Vec<_>>()
+        };
+        let first = rss(&[("/1", "one"), ("http://b.example/2", "two"), ("/3", "three")]);
+        assert_eq!(news(&first), ["http://a.example/1", "http://a.example/3"]);
+        let second = rss(&[("/4", "four"), ("/1", "one"), ("/3", "three, corrected")]);
+        assert_eq!(news(&second), ["http://a.example/4", "http://a.example/3"]);
+        assert_eq!(news("<html><p>changed</p></html>"), ["http://a.example/f"]);
+        assert!(!seen.repeats(b"x") && seen.repeats(b"x"));
+    }
+}

@@ -1,0 +1,64 @@
+//! Asks hubs, again and again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_fetch::{End, Fetcher};
+use url::form_urlencoded::Serializer;
+
+use crate::book::Question;
+use crate::state::{State, now};
+use crate::subscription::{Mode, WANTED_LEASE_S};
+
+/// How often pages and leases are looked at.
+const EVERY: Duration = Duration::from_secs(2);
+/// Redirects of a hub that are followed.
+const MOST_REDIRECTS: usize = 3;
+
+/// Asks hubs until dropped.
+pub(crate) async fn run(state: Arc<State>, fetcher: Arc<Fetcher>, callback: String) {
+    loop {
+        let announced = state.hearer.announced().await;
+        let questions = {
+            let mut book = state.book();
+            announced.iter().for_each(|said| book.note(said));
+            book.questions(now())
+        };
+        state.save();
+        for question in questions {
+            // A hub may verify while it is being asked. Its answer changes nothing: without a verification
+            // it is asked again.
+            ask(&fetcher, &question, &callback).await;
+        }
+        state.save();
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+async fn ask(fetcher: &Fetcher, question: &Question, callback: &str) {
+    let Ok(mut hub) = CanonicalUrl::parse(&question.hub) else { return };
+    let form = form(question, callback);
+    for _ in 0..=MOST_REDIRECTS {
+        let fetched = fetcher.post(&hub, form.clone()).await;
+        let keeps_method =
+            fetched.response().is_some_and(|answer| matches!(answer.status, 307 | 308));
+        match fetched.end {
+            End::Redirect(to) if keeps_method => hub = to,
+            _ => return,
+        }
+    }
+}
+
+fn form(question: &Question, callback: &str) -> String {
+    let Question { mode, topic, id, secret, .. } = question;
+    let mut form = Serializer::new(String::new());
+    form.append_pair("hub.mode", mode.name())
+        .append_pair("hub.topic", topic)
+        .append_pair("hub.callback", &format!("{callback}/websub/{id}"));
+    if *mode == Mode::Subscribe {
+        form.append_pair("hub.secret", secret)
+            .append_pair("hub.lease_seconds", &WANTED_LEASE_S.to_string());
+    }
+    form.finish()
+}
