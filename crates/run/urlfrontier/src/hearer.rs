@@ -1,0 +1,122 @@
+//! An order of fetches hears publishers.
+//!
+//! What a publisher says is put as a client's discovered URL with a hint is: a policy learns from it, in
+//! strict order only new URLs count. Hubs are named by fetchers, in the metadata of feeds that they bring
+//! back.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tidewatch_core::url::{Base, CanonicalUrl};
+use tidewatch_core::{Rate, Time};
+use tidewatch_keeper::{Item, Keeper, Put, Said, Telling};
+use tidewatch_partition::announced::{Announced, is_same_site};
+use tidewatch_partition::hints::{Received, Sender, Senders};
+use tidewatch_push::{Hearer, Later};
+
+/// Notes of hubs that wait.
+const MOST_NOTES: usize = 1_000;
+/// Without a policy there is no budget; new URLs of publishers are taken as if it were this.
+const STRICT_BUDGET_PER_S: f64 = 1.0;
+
+/// What fetchers have said of hubs.
+#[derive(Clone, Default)]
+pub(crate) struct Notes(Arc<Mutex<VecDeque<Announced>>>);
+
+impl Notes {
+    /// Notes what metadata says of a feed's hubs and its own name. A blank hub ends a subscription.
+    pub(crate) fn note(&self, page: &str, hubs: &[String], own: Option<&str>) {
+        let Ok(page) = CanonicalUrl::parse(page) else { return };
+        let Ok(base) = Base::of(&page) else { return };
+        let hubs = hubs.iter().filter(|hub| !hub.trim().is_empty());
+        let hubs = hubs.filter_map(|hub| base.join(hub).ok()).take(4).collect();
+        let topic = own.and_then(|own| base.join(own).ok());
+        let topic =
+            topic.filter(|topic| is_same_site(topic, &page)).unwrap_or_else(|| page.clone());
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() >= MOST_NOTES {
+            notes.pop_front();
+        }
+        notes.push_back(Announced { page, topic, hubs });
+    }
+
+    fn take(&self) -> Vec<Announced> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into()
+    }
+}
+
+/// Hands hints to a keeper, within the allowance of their senders.
+pub(crate) struct Hearing {
+    keeper: Keeper,
+    senders: Mutex<Senders>,
+    notes: Notes,
+}
+
+impl Hearing {
+    pub(crate) fn new(keeper: Keeper, notes: Notes) -> Hearing {
+        Hearing { keeper, senders: Mutex::default(), notes }
+    }
+
+    async fn put(&self, sender: &Sender, urls: Vec<CanonicalUrl>) -> Option<Received> {
+        let strict = Rate::per_second(STRICT_BUDGET_PER_S).unwrap_or(Rate::ZERO);
+        let budget = self.keeper.overview().await.ok()?.0.unwrap_or(strict);
+        let (mut received, mut items) = (Received::default(), Vec::new());
+        let mut crawls: BTreeMap<String, Option<String>> = BTreeMap::new();
+        for url in urls {
+            if !crawls.contains_key(url.host()) {
+                let crawl = self.keeper.crawl_of(url.as_str().to_owned()).await.ok()?;
+                crawls.insert(url.host().to_owned(), crawl);
+            }
+            let Some(crawl) = crawls.get(url.host()).cloned().flatten() else {
+                received.dropped += 1;
+                continue;
+            };
+            let now = now();
+            let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+            if !senders.may_say(sender, budget, now) {
+                received.refused += 1;
+                continue;
+            }
+            let told = Telling { hint: Some(sender.kind()), ..Telling::default() };
+            items.push(Item {
+                crawl,
+                key: String::new(),
+                url: url.into_string(),
+                said: Said::Discovered,
+                payload: Vec::new(),
+                told: Some(Box::new(told)),
+            });
+        }
+        for put in self.keeper.put(items).await.ok()? {
+            match put {
+                Put::Added => received.new += 1,
+                Put::Known | Put::Updated => received.hinted += 1,
+                Put::Refused(_) => received.dropped += 1,
+            }
+        }
+        Some(received)
+    }
+}
+
+impl Hearer for Hearing {
+    fn covers(&self, url: CanonicalUrl) -> Later<'_, Option<bool>> {
+        Box::pin(async move {
+            let crawl = self.keeper.crawl_of(url.into_string()).await.ok()?;
+            Some(crawl.is_some())
+        })
+    }
+
+    fn hear(&self, sender: Sender, urls: Vec<CanonicalUrl>) -> Later<'_, Option<Received>> {
+        Box::pin(async move { self.put(&sender, urls).await })
+    }
+
+    fn announced(&self) -> Later<'_, Vec<Announced>> {
+        Box::pin(async { self.notes.take() })
+    }
+}
+
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_micros(since.as_micros() as u64)
+}
