@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use tidewatch_service::Listen;
+use anyhow::{Context, Result, bail};
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_service::{Listen, Publishers};
 
 /// How to serve.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,5 +37,39 @@ impl ListenArgs {
             names: self.names.clone(),
             is_proxied: self.proxied,
         })
+    }
+}
+
+/// How to listen for publishers.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct PublisherArgs {
+    /// Listen at this address for publishers that say which pages are new or have changed. Anybody may
+    /// connect to it; it serves nothing else.
+    #[arg(long, value_name = "ADDR")]
+    publishers: Option<SocketAddr>,
+    /// With --publishers: take IndexNow submissions at /indexnow.
+    #[arg(long, requires = "publishers")]
+    indexnow: bool,
+    /// With --publishers: subscribe at the WebSub hubs that feeds name. Hubs reach --publishers by this URL,
+    /// such as `https://crawl.example`.
+    #[arg(long, value_name = "URL", requires = "publishers")]
+    websub: Option<String>,
+}
+
+impl PublisherArgs {
+    /// What they ask for; `None` for nothing.
+    pub(crate) fn settings(&self) -> Result<Option<Publishers>> {
+        let Some(address) = self.publishers else { return Ok(None) };
+        if !self.indexnow && self.websub.is_none() {
+            bail!("--publishers needs --indexnow, --websub URL or both");
+        }
+        let read = |url: &String| {
+            CanonicalUrl::parse(url).with_context(|| format!("--websub {url} is no URL"))
+        };
+        let websub = self.websub.as_ref().map(read).transpose()?;
+        if let Some(url) = websub.as_ref().filter(|url| url.path_and_query() != "/") {
+            bail!("--websub {url} has a path; hubs are told URL/websub/…, so give it without one");
+        }
+        Ok(Some(Publishers { address, indexnow: self.indexnow, websub }))
     }
 }

@@ -13,8 +13,10 @@ mod diff;
 mod estimate;
 mod export;
 mod fetch;
+mod frontier;
 mod ids;
 mod lab;
+mod label;
 mod listed;
 mod listen;
 mod manual;
@@ -24,6 +26,7 @@ mod progress;
 mod rank;
 mod repair;
 mod robots;
+mod rules;
 mod serve;
 mod status;
 mod table_in;
@@ -57,7 +60,7 @@ enum Command {
     Crawl(Box<crawl::Args>),
     /// Show the figures of a crawl, running or not.
     Status(status::Args),
-    /// Check every file of a crawl that is not running, and what the files say of each other.
+    /// Check every file of a crawl that is not running, and cross-check them.
     Check(check::Args),
     /// Rebuild a damaged crawl in a new directory, and say what is lost.
     Repair(repair::Args),
@@ -81,6 +84,8 @@ enum Command {
     Export(export::Args),
     /// Fetch one URL as the crawler would: outcome, reason, redirects, sizes, timings.
     Fetch(fetch::Args),
+    /// Serve the order of fetches to other crawlers (URLFrontier 2.6).
+    Frontier(Box<frontier::Args>),
     /// Try policies on simulated and recorded webs.
     #[command(subcommand)]
     Lab(lab::Command),
@@ -88,6 +93,10 @@ enum Command {
     Parse(parse::Args),
     /// Check which URLs a robots.txt allows, and by which line.
     Robots(robots::Args),
+    /// Show the duplicate-URL rules that a crawl has learnt; veto or pin one.
+    Rules(rules::Args),
+    /// Label hosts as spam or good, or list those that are labelled or suspected.
+    Label(label::Args),
     /// Rank pages by links, clicks and queries.
     Rank(Box<rank::Args>),
     /// Place crawls on the slots of crawlers, each as near its ideal time as possible.
@@ -120,9 +129,12 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Fetch(args) => fetch::run(&args),
+        Command::Frontier(args) => frontier::run(&args),
         Command::Lab(command) => lab::run(command),
         Command::Parse(args) => parse::run(&args),
         Command::Robots(args) => robots::run(&args),
+        Command::Rules(args) => rules::run(&args),
+        Command::Label(args) => label::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Timetable(args) => timetable::run(&args),
         Command::Url(args) => url::run(&args),

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
-use tidewatch_core::url::Base;
+use tidewatch_core::url::{Base, CanonicalUrl};
+use tidewatch_forms::{Refusal, judge};
 use tidewatch_parse::document::{self, Parsed, Source, Wanted};
 use tidewatch_parse::feed::Feed;
+use tidewatch_parse::forms::Form;
 use tidewatch_parse::links::{Guess, Page, guess_language};
 use tidewatch_parse::reading::Scope;
 use tidewatch_parse::sitemap::{self, Sitemap};
@@ -47,11 +49,44 @@ struct Answer {
     kind: &'static str,
     #[serde(flatten)]
     page: Option<Page>,
+    /// Whether each of the forms may be asked, in their order.
+    form_verdicts: Vec<FormVerdict>,
+    /// Where a script sends every reader at once.
+    sent_by_script: Option<String>,
     encoding: Option<&'static str>,
     language_guess: Option<Guess>,
     text: Option<String>,
     feed: Option<Feed>,
     sitemap: Option<Sitemap>,
+}
+
+/// Whether a form may be asked.
+#[derive(Serialize)]
+struct FormVerdict {
+    may_be_asked: bool,
+    /// The URL that it asks if nothing is filled in.
+    asks: Option<String>,
+    /// The name of the reason if it may not.
+    refused: Option<Refusal>,
+    /// The reason in words.
+    because: Option<String>,
+}
+
+impl FormVerdict {
+    fn of(form: &Form, page: &CanonicalUrl) -> FormVerdict {
+        match judge(form, page) {
+            Ok(question) => {
+                let asks = question.ask(&[]).map(CanonicalUrl::into_string);
+                FormVerdict { may_be_asked: true, asks, refused: None, because: None }
+            }
+            Err(refused) => FormVerdict {
+                may_be_asked: false,
+                asks: None,
+                refused: Some(refused),
+                because: Some(refused.to_string()),
+            },
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -74,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(refused) = parsed.refused.take() {
         bail!("cannot read {}: {refused}", args.file.display());
     }
-    let answer = answer(parsed);
+    let answer = answer(parsed, &args.url);
     if args.json {
         return output::print(&(serde_json::to_string(&answer)? + "\n"));
     }
@@ -97,10 +132,15 @@ fn read(file: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn answer(parsed: Parsed) -> Answer {
+fn answer(parsed: Parsed, url: &str) -> Answer {
+    let forms = parsed.page.iter().flat_map(|page| &page.forms);
+    let verdicts =
+        CanonicalUrl::parse(url).map(|url| forms.map(|form| FormVerdict::of(form, &url)).collect());
     Answer {
         kind: parsed.kind.map_or("", document::Kind::name),
+        form_verdicts: verdicts.unwrap_or_default(),
         page: parsed.page,
+        sent_by_script: parsed.sent_by_script.map(CanonicalUrl::into_string),
         encoding: parsed.encoding,
         language_guess: parsed.text.as_deref().and_then(guess_language),
         text: parsed.text,
@@ -119,6 +159,13 @@ fn plain(answer: &Answer) -> String {
         line("title", page.title.as_deref().unwrap_or("-"));
         line("canonical", page.canonical.as_ref().map_or("-", |url| url.as_str()));
         line("language", answer.language_guess.map_or("-", |guess| guess.code));
+        for (form, verdict) in page.forms.iter().zip(&answer.form_verdicts) {
+            let action = form.action.as_ref().map_or("-", |url| url.as_str());
+            line(
+                "form",
+                &format!("{action}\t{}", verdict.because.as_deref().unwrap_or("may be asked")),
+            );
+        }
         for link in &page.links {
             line("link", &format!("{}\t{}", link.url, link.anchor));
         }

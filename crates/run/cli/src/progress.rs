@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar over `steps` steps of `what`; hidden where nobody watches.
+/// A bar over `steps` steps of `what`; hidden unless standard error is a terminal.
 pub(crate) fn bar(steps: u64, what: &str) -> ProgressBar {
     let bar =
         if crate::output::is_watched() { ProgressBar::new(steps) } else { ProgressBar::hidden() };

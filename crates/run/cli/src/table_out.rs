@@ -87,7 +87,7 @@ where
     out.write_all(end.as_bytes())
 }
 
-/// Writes a whole file in one step: whoever looks sees the old one or the new one, never half of it.
+/// Replaces a file atomically.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
     let write = || {
         let mut sink = Sink::open(Some(path))?;

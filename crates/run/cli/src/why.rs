@@ -4,19 +4,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use serde_json::json;
-use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::Partitions;
-use tidewatch_partition::explain::what_if_json;
+use tidewatch_partition::explain::{what_if_json, what_if_of_json};
+use tidewatch_partition::{OtherBudget, Outlook, Question, ask_running};
 use tidewatch_policy::WhatIf;
 use tidewatch_report::{Cell, Column, Table};
+use tidewatch_service::{WhatIfAnswer, WhyAnswer};
+use tidewatch_urlfrontier::is_frontier;
 
 use crate::output;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: tidewatch why https://example.com/news --dir news\n\nA running \
                         crawl is asked through the socket ask.sock in its directory; of one that \
-                        has ended, the state at its end is explained.")]
+                        has ended, the state at its end is explained. In the directory of a node of a \
+                        cluster that runs, the node that owns the page answers.")]
 pub(crate) struct WhyArgs {
     /// The page.
     url: String,
@@ -35,12 +37,13 @@ pub(crate) struct WhyArgs {
 #[command(
     after_help = "Example: tidewatch what-if --budget 2x --dir news\n\nPredicts the coming week \
                         from current estimates; only URLs already in the frontier count. The crawl \
-                        must not be running and must use policy = \"price\"."
+                        must use policy = \"price\". It must not be running, unless the directory is a \
+                        node's of a cluster: that must be running, and all nodes answer."
 )]
 pub(crate) struct WhatIfArgs {
     /// Another budget: a multiple such as 2x or 0.5x, or a rate such as 5/s.
-    #[arg(long, value_parser = Budget::read)]
-    budget: Budget,
+    #[arg(long)]
+    budget: OtherBudget,
     /// The crawl's directory.
     #[arg(long)]
     dir: PathBuf,
@@ -49,36 +52,19 @@ pub(crate) struct WhatIfArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Budget {
-    Times(f64),
-    Rate(Rate),
-}
-
-impl Budget {
-    fn read(text: &str) -> Result<Budget, String> {
-        if let Some(times) = text.strip_suffix(['x', '×']) {
-            return match times.parse() {
-                Ok(times) if times > 0.0 && f64::is_finite(times) => Ok(Budget::Times(times)),
-                _ => Err("a multiple is a number above zero, such as 2x".to_owned()),
-            };
-        }
-        text.parse().map(Budget::Rate).map_err(|error| format!("{error}"))
-    }
-}
-
-fn no_price(crawl: &Partitions) -> anyhow::Error {
-    anyhow!(
-        "this crawl uses policy {}, which has no price and cannot predict; only policy = \"price\" can",
-        crawl.policy()
-    )
+fn no_price() -> anyhow::Error {
+    anyhow!("this crawl's policy has no price and cannot predict; only policy = \"price\" can")
 }
 
 pub(crate) fn why(args: &WhyArgs) -> Result<()> {
     let url = CanonicalUrl::parse(&args.url)?;
-    let why = match &args.cluster {
-        Some(brokers) => crate::cluster::why(brokers, &url)?,
-        None => tidewatch_service::why(args.dir.as_deref().unwrap_or(Path::new(".")), &url)?,
+    let dir = args.dir.as_deref().unwrap_or(Path::new("."));
+    let why = if let Some(brokers) = &args.cluster {
+        crate::cluster::why(brokers, &url)?
+    } else if is_frontier(dir) {
+        WhyAnswer::read(ask_frontier(dir, &Question::Why(url.clone()))?)?
+    } else {
+        tidewatch_service::why(dir, &url)?
     };
     if args.json {
         return output::print(&(serde_json::to_string_pretty(&why.json)? + "\n"));
@@ -87,20 +73,39 @@ pub(crate) fn why(args: &WhyArgs) -> Result<()> {
 }
 
 pub(crate) fn what_if(args: &WhatIfArgs) -> Result<()> {
-    let crawl = tidewatch_service::look(&args.dir)?;
-    let now = crawl.budget();
-    let then = match args.budget {
-        Budget::Rate(rate) => rate,
-        Budget::Times(times) => Rate::per_second(times * now.as_per_second())
-            .ok_or_else(|| anyhow!("{times} times the budget is too large"))?,
+    let found = if is_frontier(&args.dir) {
+        Some(of_frontier(&args.dir, args.budget)?)
+    } else {
+        tidewatch_service::what_if(&args.dir, args.budget)?
     };
-    let outlook = crawl.outlook(then).ok_or_else(|| no_price(&crawl))?;
+    let WhatIfAnswer { outlook, missing } = found.ok_or_else(no_price)?;
     let (before, after) = (outlook.now, outlook.then);
+    if let Some(missing) = missing {
+        eprintln!("tidewatch: {missing}");
+    }
     if args.json {
         let json = json!({ "now": what_if_json(&before), "then": what_if_json(&after) });
         return output::print(&(serde_json::to_string_pretty(&json)? + "\n"));
     }
     output::print(&compared(&before, &after).to_text(output::width()))
+}
+
+/// Asks the server that runs in a directory of `tidewatch frontier`.
+fn of_frontier(dir: &Path, other: OtherBudget) -> Result<WhatIfAnswer> {
+    let answer = ask_frontier(dir, &Question::WhatIf(other))?;
+    let both = what_if_of_json(&answer["now"]).zip(what_if_of_json(&answer["then"]));
+    let (now, then) = both.ok_or_else(no_price)?;
+    Ok(WhatIfAnswer { outlook: Outlook { now, then }, missing: None })
+}
+
+fn ask_frontier(dir: &Path, question: &Question) -> Result<serde_json::Value> {
+    let answer = ask_running(dir, question)?.ok_or_else(|| {
+        anyhow!("{} is not being served; start `tidewatch frontier` there to ask", dir.display())
+    })?;
+    match answer["error"].as_str() {
+        Some(error) => Err(anyhow!("{error}")),
+        None => Ok(answer),
+    }
 }
 
 fn compared(before: &WhatIf, after: &WhatIf) -> Table {
@@ -110,6 +115,7 @@ fn compared(before: &WhatIf, after: &WhatIf) -> Table {
         table.push([Cell::text(name), of(before), of(after)]);
     };
     row("budget, fetches/s", &|w| Cell::number(w.budget, 4));
+    row("spent, fetches/s", &|w| Cell::number(w.spent(), 4));
     row("price, clicks a fetch", &|w| Cell::text(format!("{:.3e}", w.price)));
     row("freshness, share of copies", &|w| Cell::maybe(w.freshness, 3));
     row("refreshes/s", &|w| Cell::number(w.fetches[0], 4));
@@ -118,19 +124,4 @@ fn compared(before: &WhatIf, after: &WhatIf) -> Table {
     row("frontier pages/s", &|w| Cell::number(w.fetches[3], 4));
     row("clicks/s on newly fetched pages", &|w| Cell::number(w.profit, 4));
     table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn budgets_are_multiples_or_rates() {
-        assert_eq!(Budget::read("2x"), Ok(Budget::Times(2.0)));
-        assert_eq!(Budget::read("0.5×"), Ok(Budget::Times(0.5)));
-        assert_eq!(Budget::read("5/s"), Ok(Budget::Rate(Rate::per_second(5.0).unwrap())));
-        for bad in ["x", "-1x", "infx", "NaNx", "fast"] {
-            assert!(Budget::read(bad).is_err(), "{bad}");
-        }
-    }
 }

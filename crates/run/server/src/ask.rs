@@ -1,19 +1,31 @@
-//! Questions to the threads that run the crawl, one for each partition.
+//! Questions to the partitions of a crawl.
 //!
-//! A question waits in a short queue until the thread has a moment. If this takes too long, or too
-//! many wait, the reader is told so: the crawl goes first.
+//! Partitions of this process are asked through their threads. A question waits in a short queue until the
+//! thread has a moment. If this takes too long, or too many wait, the reader is told so: the crawl goes
+//! first. Partitions that may be elsewhere are asked through their [`Owners`]; those that do not answer
+//! in time are left out, and the answer says so ([`Partial`]).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Rate, Time};
+use tidewatch_partition::announced::Announced;
+use tidewatch_partition::hints::{HintRow, Received, Sender};
+use tidewatch_partition::rules::{RuleName, RuleRow, Ruling};
 use tidewatch_partition::{
-    CrawlError, HostView, Outlook, Partition, Portrait, SourceView, Status, owner,
+    CrawlError, HostView, Ledger, OtherBudget, Outlook, Partition, Portrait, SourceView, Status,
+    owner,
 };
 use tidewatch_policy::WhatIf;
+use tidewatch_search::shards::Coverage;
 use tokio::sync::oneshot;
+
+pub use crate::owners::{Owners, Partial};
+use crate::question::{Asked, PageView, ROWS, Told, take_hints};
 
 /// Questions that may wait.
 const MOST_WAITING: usize = 64;
@@ -21,17 +33,23 @@ const MOST_WAITING: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the crawl answers questions between two turns.
 const MOMENT: Duration = Duration::from_millis(20);
-/// Hosts and sources listed.
-const ROWS: usize = 100;
-/// Pages searched for sources.
-const SCANNED: u32 = 200_000;
+/// Most bytes of URLs in one message.
+const MOST_BYTES: usize = 256 << 10;
 
 /// A question, with the way back for its answer.
 type Question = Box<dyn FnOnce(&mut Partition, Time) + Send>;
 
-/// Asks questions, from any thread. It knows how many partitions there are; those who ask do not.
+/// Asks questions, from any thread. Callers need not know where the partitions are.
 #[derive(Clone)]
-pub struct Asker(Arc<[SyncSender<Question>]>);
+pub struct Asker(Way);
+
+#[derive(Clone)]
+enum Way {
+    /// To threads of this process, one for each partition.
+    Here(Arc<[SyncSender<Question>]>),
+    /// To owners that may be elsewhere.
+    Owners(Arc<dyn Owners>),
+}
 
 /// Answers the questions to a partition, on the thread that runs it.
 pub struct Questions(Receiver<Question>);
@@ -45,13 +63,15 @@ pub enum NoAnswer {
     Ended,
     /// The crawl failed to answer.
     Failed(CrawlError),
+    /// There is none, for this reason.
+    Refused(String),
 }
 
 /// The ends of a queue of questions for each partition.
 pub fn channel(partitions: usize) -> (Asker, Vec<Questions>) {
     let ends = (0..partitions.max(1)).map(|_| sync_channel(MOST_WAITING));
     let (senders, receivers): (Vec<_>, Vec<_>) = ends.unzip();
-    (Asker(senders.into()), receivers.into_iter().map(Questions).collect())
+    (Asker(Way::Here(senders.into())), receivers.into_iter().map(Questions).collect())
 }
 
 impl Questions {
@@ -73,114 +93,355 @@ impl Questions {
     }
 }
 
-/// What is known of a page, and when.
-#[derive(Debug)]
-pub struct PageAnswer {
-    /// What is known; `None` if the crawl does not know the page.
-    pub portrait: Option<Portrait>,
-    /// The crawl's time.
-    pub now: Time,
-}
-
 impl Asker {
+    /// Asks partitions that may be elsewhere.
+    pub fn over(owners: Arc<dyn Owners>) -> Asker {
+        Asker(Way::Owners(owners))
+    }
+
+    /// How many partitions there are.
+    fn count(&self) -> u32 {
+        match &self.0 {
+            Way::Here(partitions) => partitions.len() as u32,
+            Way::Owners(owners) => owners.count(),
+        }
+    }
+
     /// The crawl's figures.
     pub async fn status(&self) -> Result<Status, NoAnswer> {
-        Ok(Status::sum(self.ask_all(|crawl, _| Ok(crawl.status())).await?))
+        let parts = self.everywhere(Asked::Status).await?.found;
+        let status = |told| if let Told::Status(status) = told { Some(status) } else { None };
+        Ok(Status::sum(parts.into_iter().filter_map(status).collect()))
     }
 
-    /// What is known of a page.
-    pub async fn page(&self, url: CanonicalUrl) -> Result<PageAnswer, NoAnswer> {
-        let partition = owner(&url, self.0.len() as u32);
-        let answer = self.ask(partition as usize, move |crawl: &mut Partition, now: Time| {
-            Ok(PageAnswer { portrait: crawl.portrait(&url, now)?, now })
-        })?;
-        wait(answer).await
+    /// What is known of a page of a partition of this process. `None` if the crawl does not know it.
+    pub async fn page(&self, url: CanonicalUrl) -> Result<Option<Portrait>, NoAnswer> {
+        let Way::Here(partitions) = &self.0 else {
+            return Err(elsewhere("what is known of a page"));
+        };
+        let partition = owner(&url, partitions.len() as u32) as usize;
+        wait(put(&partitions[partition], move |crawl, now| crawl.portrait(&url, now))?).await
     }
 
-    /// What another budget would bring, which is found from the current one. `None` if the policy has
-    /// no price.
-    pub async fn what_if(
-        &self,
-        other: impl Fn(Rate) -> Rate + Clone + Send + 'static,
-    ) -> Result<Option<Outlook>, NoAnswer> {
-        if self.0.len() > 1 {
+    /// The view of a page.
+    pub(crate) async fn page_view(&self, url: &CanonicalUrl) -> Result<PageView, NoAnswer> {
+        match self.owner_of(url, Asked::Page(url.as_str().to_owned())).await? {
+            Told::Page(view) => Ok(view),
+            _ => Err(NoAnswer::Busy),
+        }
+    }
+
+    /// The answer to `tidewatch why`: an object with `why` and `told`, or with `error`.
+    pub async fn why(&self, url: &CanonicalUrl) -> Result<Value, NoAnswer> {
+        let told = self.owner_of(url, Asked::Why(url.as_str().to_owned())).await?;
+        let Told::Why(json) = told else { return Err(NoAnswer::Busy) };
+        serde_json::from_str(&json).map_err(|error| NoAnswer::Refused(error.to_string()))
+    }
+
+    /// Predicted figures at another budget. `None` if the policy has no price.
+    pub async fn what_if(&self, other: OtherBudget) -> Result<Option<Partial<Outlook>>, NoAnswer> {
+        let partitions = match &self.0 {
+            Way::Here(partitions) => partitions,
+            Way::Owners(owners) => return what_if_over(&**owners, other).await,
+        };
+        if partitions.len() > 1 {
             let declare = |crawl: &mut Partition, _| {
                 crawl.declare_demand();
                 Ok(())
             };
-            self.ask_all(declare).await?;
+            ask_all(partitions, declare).await?;
         }
         let both = move |crawl: &mut Partition, _| {
             let now = crawl.crawl_budget();
-            let both = crawl.what_if(now).zip(crawl.what_if(other(now)));
-            Ok(both.map(|(now, then)| (crawl.status(), (now, then))))
+            let both = crawl.what_if(now).zip(crawl.what_if(other.of(now).unwrap_or(now)));
+            Ok((both, crawl.status()))
         };
-        let parts = self.ask_all(both).await?.into_iter().collect::<Option<Vec<_>>>();
-        let Some(parts) = parts else { return Ok(None) };
-        let (statuses, both): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let (now, then): (Vec<_>, Vec<_>) = both.into_iter().unzip();
-        let both = WhatIf::sum(&now).zip(WhatIf::sum(&then));
-        Ok(both.map(|(now, then)| Outlook::new(now, then, &Status::sum(statuses))))
+        let coverage = all_of(partitions.len() as u32);
+        Ok(outlook(ask_all(partitions, both).await?).map(|found| Partial { found, coverage }))
     }
 
-    pub(crate) async fn hosts(&self) -> Result<Vec<HostView>, NoAnswer> {
-        let parts = self.ask_all(|crawl, now| crawl.host_views(ROWS, now)).await?;
-        Ok(HostView::merge(parts, ROWS))
+    pub(crate) async fn hosts(&self) -> Result<Partial<Vec<HostView>>, NoAnswer> {
+        let hosts = |told| if let Told::Hosts(rows) = told { rows } else { Vec::new() };
+        let parts = self.everywhere(Asked::Hosts).await?;
+        Ok(parts.map(|parts| HostView::merge(parts.into_iter().map(hosts).collect(), ROWS)))
     }
 
-    pub(crate) async fn sources(&self) -> Result<Vec<SourceView>, NoAnswer> {
-        let parts = self.ask_all(|crawl, now| crawl.source_views(ROWS, SCANNED, now)).await?;
-        Ok(SourceView::merge(parts, ROWS))
+    pub(crate) async fn sources(&self) -> Result<Partial<Vec<SourceView>>, NoAnswer> {
+        let sources = |told| if let Told::Sources(rows) = told { rows } else { Vec::new() };
+        let parts = self.everywhere(Asked::Sources).await?;
+        Ok(parts.map(|parts| SourceView::merge(parts.into_iter().map(sources).collect(), ROWS)))
+    }
+
+    /// The rules that spare the most.
+    pub async fn rules(&self) -> Result<Partial<Vec<RuleRow>>, NoAnswer> {
+        let rules = |told| if let Told::Rules(rows) = told { rows } else { Vec::new() };
+        let parts = self.everywhere(Asked::Rules).await?;
+        Ok(parts.map(|parts| RuleRow::merge(parts.into_iter().map(rules).collect(), ROWS)))
+    }
+
+    /// Vetoes or pins a rule, or withdraws that. `false` if no partition knows it.
+    pub async fn decide(&self, rule: RuleName, ruling: Ruling) -> Result<Partial<bool>, NoAnswer> {
+        let parts = self.everywhere(Asked::Decide(ruling, rule.number())).await?;
+        Ok(parts.map(|parts| parts.into_iter().any(|told| matches!(told, Told::Decided(true)))))
+    }
+
+    pub(crate) async fn hints(&self) -> Result<Partial<Vec<HintRow>>, NoAnswer> {
+        let hints = |told| if let Told::Hints(rows) = told { rows } else { Vec::new() };
+        let parts = self.everywhere(Asked::Hints).await?;
+        Ok(parts.map(|parts| HintRow::merge(parts.into_iter().map(hints).collect(), ROWS)))
     }
 
     pub(crate) async fn set_budget(&self, budget: Rate) -> Result<(), NoAnswer> {
+        let Way::Here(partitions) = &self.0 else {
+            let why = "the budget of a cluster is set when its first node starts";
+            return Err(NoAnswer::Refused(why.to_owned()));
+        };
         let set = move |crawl: &mut Partition, now| {
             crawl.check_writable()?;
             crawl.set_budget(budget, now)?;
             crawl.sync()
         };
-        self.ask_all(set).await.map(|_| ())
+        ask_all(partitions, set).await.map(|_| ())
     }
 
     /// Adds seeds.
     pub async fn add_seeds(&self, seeds: Vec<CanonicalUrl>) -> Result<(), NoAnswer> {
+        let partitions = match &self.0 {
+            Way::Here(partitions) => partitions,
+            Way::Owners(owners) => {
+                return owners.add_seeds(seeds).await.map_err(NoAnswer::Refused);
+            }
+        };
         let seeds: Arc<[CanonicalUrl]> = seeds.into();
         let add = move |crawl: &mut Partition, now| {
             crawl.check_writable()?;
             seeds.iter().try_for_each(|seed| crawl.seed_or_allow(seed, now))?;
             crawl.sync()
         };
-        self.ask_all(add).await.map(|_| ())
+        ask_all(partitions, add).await.map(|_| ())
     }
 
-    /// Asks every partition the same, and returns their answers in order.
-    async fn ask_all<T: Send + 'static>(
+    /// Whether a page of this address would be taken in.
+    pub async fn covers(&self, url: CanonicalUrl) -> Result<bool, NoAnswer> {
+        let Way::Here(partitions) = &self.0 else {
+            return Err(elsewhere("what is taken in"));
+        };
+        let partition = owner(&url, partitions.len() as u32) as usize;
+        wait(put(&partitions[partition], move |crawl, _| Ok(crawl.covers(&url)))?).await
+    }
+
+    /// What feeds have said of their hubs since this was last asked, in partitions of this process.
+    pub async fn take_announced(&self) -> Result<Vec<Announced>, NoAnswer> {
+        let Way::Here(partitions) = &self.0 else { return Ok(Vec::new()) };
+        let parts = ask_all(partitions, |crawl, _| Ok(crawl.take_announced())).await?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// Takes in hints of a sender.
+    pub async fn take_hints(
         &self,
-        question: impl Fn(&mut Partition, Time) -> Result<T, CrawlError> + Clone + Send + 'static,
-    ) -> Result<Vec<T>, NoAnswer> {
-        let answers = (0..self.0.len()).map(|partition| self.ask(partition, question.clone()));
-        let answers = answers.collect::<Result<Vec<_>, NoAnswer>>()?;
-        let mut all = Vec::with_capacity(answers.len());
-        for answer in answers {
-            all.push(wait(answer).await?);
+        sender: Sender,
+        urls: Vec<CanonicalUrl>,
+    ) -> Result<Received, NoAnswer> {
+        let partitions = match &self.0 {
+            Way::Here(partitions) => partitions,
+            Way::Owners(_) => return self.pass_hints(&sender, &urls).await,
+        };
+        let urls: Arc<[CanonicalUrl]> = urls.into();
+        let take = move |crawl: &mut Partition, now| take_hints(crawl, &sender, &urls, now);
+        Ok(Received::sum(ask_all(partitions, take).await?))
+    }
+
+    /// Passes each URL to its owner, in messages of limited length.
+    async fn pass_hints(
+        &self,
+        sender: &Sender,
+        urls: &[CanonicalUrl],
+    ) -> Result<Received, NoAnswer> {
+        let mut messages: BTreeMap<u32, Vec<(usize, Vec<String>)>> = BTreeMap::new();
+        for url in urls {
+            let all = messages.entry(owner(url, self.count())).or_default();
+            if all.last().is_none_or(|(bytes, _)| bytes + url.as_str().len() > MOST_BYTES) {
+                all.push((0, Vec::new()));
+            }
+            let last = all.last_mut().into_iter();
+            last.for_each(|(bytes, list)| {
+                *bytes += url.as_str().len();
+                list.push(url.as_str().to_owned());
+            });
         }
-        Ok(all)
+        let mut received = Vec::new();
+        for (partition, lists) in messages {
+            for (_, urls) in lists {
+                let asked = Asked::TakeHints(sender.to_string(), urls);
+                if let Told::Received(part) = self.one(partition, asked).await? {
+                    received.push(part);
+                }
+            }
+        }
+        Ok(Received::sum(received))
     }
 
-    /// Queues a question to a partition. Its reader may have gone when the answer is there.
-    fn ask<T: Send + 'static>(
-        &self,
-        partition: usize,
-        question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
-    ) -> Result<Answer<T>, NoAnswer> {
-        let (reply, answer) = oneshot::channel();
-        let question: Question = Box::new(move |crawl, now| drop(reply.send(question(crawl, now))));
-        self.0[partition].try_send(question).map_err(|refused| match refused {
-            TrySendError::Full(_) => NoAnswer::Busy,
-            TrySendError::Disconnected(_) => NoAnswer::Ended,
-        })?;
-        Ok(answer)
+    /// Answers a question that came from another machine, if there is a partition here; `None` if it
+    /// cannot be read or the partition has no time.
+    pub async fn relay(&self, question: &[u8]) -> Option<Vec<u8>> {
+        let asked: Asked = postcard::from_bytes(question).ok()?;
+        let Way::Here(partitions) = &self.0 else { return None };
+        let answer = put(partitions.first()?, move |crawl, now| asked.answer(crawl, now)).ok()?;
+        let told = match wait(answer).await {
+            Ok(told) => Ok(told),
+            Err(NoAnswer::Failed(error)) => Err(error.to_string()),
+            Err(_) => return None,
+        };
+        postcard::to_stdvec(&told).ok()
     }
+
+    /// Asks the owner of a URL.
+    async fn owner_of(&self, url: &CanonicalUrl, asked: Asked) -> Result<Told, NoAnswer> {
+        self.one(owner(url, self.count()), asked).await
+    }
+
+    async fn one(&self, partition: u32, asked: Asked) -> Result<Told, NoAnswer> {
+        match &self.0 {
+            Way::Here(partitions) => {
+                let answer = move |crawl: &mut Partition, now| asked.answer(crawl, now);
+                wait(put(&partitions[partition as usize], answer)?).await
+            }
+            Way::Owners(owners) => {
+                let question = postcard::to_stdvec(&asked).unwrap_or_default();
+                let answers = owners.ask(vec![(partition, question)]).await;
+                let answer = answers.into_iter().find_map(|(_, bytes)| read(&bytes));
+                let silent = || {
+                    NoAnswer::Refused(format!(
+                        "no node answers for partition {partition} at the moment; try again soon"
+                    ))
+                };
+                answer.ok_or_else(silent)?.map_err(NoAnswer::Refused)
+            }
+        }
+    }
+
+    /// Asks every partition the same.
+    async fn everywhere(&self, asked: Asked) -> Result<Partial<Vec<Told>>, NoAnswer> {
+        match &self.0 {
+            Way::Here(partitions) => {
+                let answer = move |crawl: &mut Partition, now| asked.answer(crawl, now);
+                let coverage = all_of(partitions.len() as u32);
+                Ok(Partial { found: ask_all(partitions, answer).await?, coverage })
+            }
+            Way::Owners(owners) => {
+                let question = postcard::to_stdvec(&asked).unwrap_or_default();
+                let questions = (0..owners.count()).map(|number| (number, question.clone()));
+                let answers = ask_over(&**owners, questions.collect()).await;
+                Ok(answers.map(|all| all.into_iter().map(|(_, told)| told).collect()))
+            }
+        }
+    }
+}
+
+/// Every partition has answered.
+const fn all_of(count: u32) -> Coverage {
+    Coverage { answered: count, of: count }
+}
+
+fn elsewhere(what: &str) -> NoAnswer {
+    NoAnswer::Refused(format!("only the owner of a partition can tell {what}"))
+}
+
+/// An answer from elsewhere; `None` if it cannot be read.
+fn read(bytes: &[u8]) -> Option<Result<Told, String>> {
+    postcard::from_bytes(bytes).ok()
+}
+
+/// The answers of the owners that have one.
+async fn ask_over(
+    owners: &dyn Owners,
+    questions: Vec<(u32, Vec<u8>)>,
+) -> Partial<Vec<(u32, Told)>> {
+    let answers = owners.ask(questions).await.into_iter();
+    let found: Vec<_> =
+        answers.filter_map(|(number, bytes)| Some((number, read(&bytes)?.ok()?))).collect();
+    let coverage = Coverage { answered: found.len() as u32, of: owners.count() };
+    Partial { found, coverage }
+}
+
+/// Predicted figures at another budget for a crawl on several machines. As on one machine, the budget is divided
+/// by the demand of all partitions at one price.
+async fn what_if_over(
+    owners: &dyn Owners,
+    other: OtherBudget,
+) -> Result<Option<Partial<Outlook>>, NoAnswer> {
+    let question = postcard::to_stdvec(&Asked::Demand).unwrap_or_default();
+    let questions = (0..owners.count()).map(|number| (number, question.clone()));
+    let demands = ask_over(owners, questions.collect()).await;
+    let share = f64::from(demands.coverage.answered) / f64::from(demands.coverage.of.max(1));
+    let scaled = |rate: Rate| Rate::per_second(share * rate.as_per_second()).unwrap_or(Rate::ZERO);
+    let (now, then) =
+        (scaled(owners.budget()), scaled(other.of(owners.budget()).unwrap_or(owners.budget())));
+    let ledger = Ledger::new(now, 1.0);
+    let mut numbers = Vec::new();
+    for (number, told) in demands.found {
+        if let Told::Demand(account) = told {
+            ledger.enter(number);
+            ledger.report(number, account);
+            numbers.push(number);
+        }
+    }
+    let question = |number: u32| {
+        let at = |total| ledger.share_of(number, total).as_per_second();
+        let asked = Asked::WhatIf(at(now), at(then));
+        (number, postcard::to_stdvec(&asked).unwrap_or_default())
+    };
+    let answers = ask_over(owners, numbers.into_iter().map(question).collect()).await;
+    let both = |(_, told)| match told {
+        Told::WhatIf(both, status) => Some((both, status)),
+        _ => None,
+    };
+    if answers.found.is_empty() {
+        return Err(NoAnswer::Busy);
+    }
+    let Partial { found, coverage } = answers;
+    let found = outlook(found.into_iter().filter_map(both).collect());
+    Ok(found.map(|found| Partial { found, coverage }))
+}
+
+/// Predictions for each partition and its figures. `None` if a partition cannot predict.
+type Predicted = Vec<(Option<(WhatIf, WhatIf)>, Status)>;
+
+fn outlook(parts: Predicted) -> Option<Outlook> {
+    let (both, statuses): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let both = both.into_iter().collect::<Option<Vec<_>>>()?;
+    let (now, then): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+    let (now, then) = WhatIf::sum(&now).zip(WhatIf::sum(&then))?;
+    Some(Outlook::new(now, then, &Status::sum(statuses)))
+}
+
+/// Asks every partition of this process the same, and returns their answers in order.
+async fn ask_all<T: Send + 'static>(
+    partitions: &[SyncSender<Question>],
+    question: impl Fn(&mut Partition, Time) -> Result<T, CrawlError> + Clone + Send + 'static,
+) -> Result<Vec<T>, NoAnswer> {
+    let answers = partitions.iter().map(|partition| put(partition, question.clone()));
+    let answers = answers.collect::<Result<Vec<_>, NoAnswer>>()?;
+    let mut all = Vec::with_capacity(answers.len());
+    for answer in answers {
+        all.push(wait(answer).await?);
+    }
+    Ok(all)
+}
+
+/// Queues a question to a partition. Its reader may have gone when the answer is there.
+fn put<T: Send + 'static>(
+    partition: &SyncSender<Question>,
+    question: impl FnOnce(&mut Partition, Time) -> Result<T, CrawlError> + Send + 'static,
+) -> Result<Answer<T>, NoAnswer> {
+    let (reply, answer) = oneshot::channel();
+    let question: Question = Box::new(move |crawl, now| drop(reply.send(question(crawl, now))));
+    partition.try_send(question).map_err(|refused| match refused {
+        TrySendError::Full(_) => NoAnswer::Busy,
+        TrySendError::Disconnected(_) => NoAnswer::Ended,
+    })?;
+    Ok(answer)
 }
 
 /// An answer that is under way.

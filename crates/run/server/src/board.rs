@@ -21,7 +21,35 @@ pub struct Figures {
     pub is_running: bool,
     /// Figures of the program that runs the crawl.
     pub extra: Option<Extra>,
+    /// Partitions whose figures are missing, where they may be.
+    pub missing: Option<Missing>,
 }
+
+/// Partitions that did not answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// How many partitions there are.
+    pub of: u32,
+    /// Those that did not answer.
+    pub partitions: Vec<u32>,
+}
+
+impl Missing {
+    /// A sentence, if some did not answer.
+    pub fn told(&self) -> Option<String> {
+        let count = self.partitions.len();
+        let answered = (self.of as usize).saturating_sub(count);
+        let shown = self.partitions.iter().take(MOST_NAMED).map(u32::to_string);
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        let more = if count > MOST_NAMED { ", …" } else { "" };
+        (count > 0).then(|| {
+            format!("{answered} of {} partitions answered; missing: {shown}{more}.", self.of)
+        })
+    }
+}
+
+/// Missing partitions that are named.
+const MOST_NAMED: usize = 20;
 
 /// Figures of the program that runs the crawl.
 #[derive(Clone)]
@@ -43,6 +71,9 @@ impl Figures {
         json["is_running"] = self.is_running.into();
         json["index"] = json!(self.index);
         json["notes"] = json!(self.status.notes());
+        if let Some(Missing { of, partitions }) = &self.missing {
+            json["partitions"] = json!({ "of": of, "missing": partitions });
+        }
         if let Some(extra) = &self.extra {
             json[extra.name] = extra.json.clone();
         }

@@ -13,6 +13,7 @@ use tidewatch_search::SearchError;
 use tidewatch_search::clicks::{BadTicket, Ticket};
 
 use crate::client;
+use crate::finder::Whereabouts;
 use crate::layout::{self, Part};
 use crate::net::Peer;
 use crate::shared::{Search, Shared, now_ms};
@@ -31,6 +32,8 @@ enum Verdict {
     Forged,
     /// It no longer counts, but its target is known.
     Expired(Option<String>),
+    /// It counts, but the owner of the page does not answer.
+    Unknown,
 }
 
 pub(crate) async fn go(
@@ -42,24 +45,40 @@ pub(crate) async fn go(
     let Some(search) = shared.search().cloned() else { return answer(Verdict::Forged) };
     let Fields(link) = fields.unwrap_or_default();
     let address = client::address(peer, &headers, shared.is_proxied());
-    let work = move || judge(&search, &link.t, address);
-    if let Ok(Ok(verdict)) = tokio::task::spawn_blocking(work).await {
+    let desk = search.clone();
+    let work = move || accept(&desk, &link.t, address);
+    if let Ok(Ok(ticket)) = tokio::task::spawn_blocking(work).await
+        && let Ok(verdict) = judge(&search, ticket).await
+    {
         return answer(verdict);
     }
     let why = "The click could not be logged. Try again in a moment.";
     layout::message(StatusCode::SERVICE_UNAVAILABLE, "Click failed", why)
 }
 
-fn judge(search: &Search, text: &str, address: IpAddr) -> Result<Verdict, SearchError> {
+/// Counts the click, if it is one.
+fn accept(
+    search: &Search,
+    text: &str,
+    address: IpAddr,
+) -> Result<Result<Ticket, BadTicket>, SearchError> {
     let now_ms = now_ms();
     let client = search.desk().client(address, now_ms / 1_000)?;
-    let url = |ticket: Ticket| -> Result<Option<String>, SearchError> {
-        Ok(search.searcher().page(ticket.page)?.map(|page| page.url))
+    Ok(search.desk().click(text, client, now_ms)?.map(|clicked| clicked.ticket))
+}
+
+async fn judge(search: &Search, ticket: Result<Ticket, BadTicket>) -> Result<Verdict, SearchError> {
+    let (ticket, counts) = match ticket {
+        Ok(ticket) => (ticket, true),
+        Err(BadTicket::Expired(ticket)) => (ticket, false),
+        Err(BadTicket::Forged) => return Ok(Verdict::Forged),
     };
-    Ok(match search.desk().click(text, client, now_ms)? {
-        Ok(clicked) => url(clicked.ticket)?.map_or(Verdict::Gone, Verdict::Follow),
-        Err(BadTicket::Expired(ticket)) => Verdict::Expired(url(ticket)?),
-        Err(BadTicket::Forged) => Verdict::Forged,
+    Ok(match (search.finder().find(ticket.page).await?, counts) {
+        (Whereabouts::Url(url), true) => Verdict::Follow(url),
+        (Whereabouts::Url(url), false) => Verdict::Expired(Some(url)),
+        (Whereabouts::Gone, true) => Verdict::Gone,
+        (Whereabouts::Unknown, true) => Verdict::Unknown,
+        (Whereabouts::Gone | Whereabouts::Unknown, false) => Verdict::Expired(None),
     })
 }
 
@@ -73,6 +92,11 @@ fn answer(verdict: Verdict) -> Response {
             let why = "The page has left the index since this result was shown: it is gone or asks \
                        not to be indexed. Search again for current results.";
             layout::message(StatusCode::GONE, "Page gone", why)
+        }
+        Verdict::Unknown => {
+            let why =
+                "The machine that holds this page does not answer at the moment. Try again soon.";
+            layout::message(StatusCode::SERVICE_UNAVAILABLE, "Page out of reach", why)
         }
         Verdict::Forged => {
             let why = "This link was not made by this search page, or was changed since. Search \

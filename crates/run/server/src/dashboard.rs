@@ -8,19 +8,25 @@ use std::sync::Arc;
 use axum::extract::{Query as Fields, State};
 use axum::response::{IntoResponse as _, Response};
 use maud::{Markup, html};
+use serde_json::Value;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{FetchKind, Reason, Time};
-use tidewatch_partition::explain::{lasting, told};
-use tidewatch_partition::{Freshness, History, HostView, Sample, SourceView, Status};
+use tidewatch_partition::explain::lasting;
+use tidewatch_partition::hints::HintRow;
+use tidewatch_partition::rules::RuleRow;
+use tidewatch_partition::{Freshness, History, HostView, OtherBudget, Sample, SourceView, Status};
 use tidewatch_policy::WhatIf;
 use tidewatch_report::{
     Axis, BarChart, Cell, Chart, Column, Graphic, Point, Reference, Series, Table, clean,
 };
 
 use crate::Figures;
-use crate::ask::{NoAnswer, PageAnswer};
+use crate::ask::NoAnswer;
+use crate::board::Missing;
 use crate::layout::{self, Part};
-use crate::operate::{Times, Which, multiple};
+use crate::operate::{Times, Which};
+use crate::owners::Partial;
+use crate::question::PageView;
 use crate::search_page::count;
 use crate::shared::Shared;
 
@@ -65,9 +71,14 @@ fn overview_of(figures: &Figures) -> Markup {
                 " fetches a second."
                 @if let Some(told) = status.unspent.and_then(|unspent| unspent.told()) { " " (told) "." }
             }
+            @if let Some(told) = figures.missing.as_ref().and_then(Missing::told) {
+                p.alarm role="status" { (told) }
+            }
             @if let Some(told) = status.panic_told() { p.alarm role="alert" { (clean(&told)) } }
             (tiles(figures))
-            @for chart in charts(&figures.history, status) { (chart.to_markup()) }
+            div.charts {
+                @for chart in charts(&figures.history, status) { (chart.to_markup()) }
+            }
             (reasons(status))
             @if let Some(extra) = &figures.extra {
                 section { h2 { (extra.name) } p { (clean(&extra.about)) } (extra.table.to_markup()) }
@@ -133,7 +144,7 @@ fn charts(history: &History, status: &Status) -> Vec<Graphic> {
             samples.iter().filter_map(move |s| of(s).map(|y| Point::new(at_s(s), y)))
         };
         if samples.iter().any(|sample| sample.price.is_some()) {
-            let chart = Chart::new("Price", time(), Axis::new("clicks a fetch").from_zero())
+            let chart = Chart::new("Price", time(), Axis::new("clicks a fetch").log())
                 .caption("Clicks that the last fetch within the budget brings.")
                 .series(Series::line("price", line(|s| s.price)));
             charts.push(chart.into());
@@ -177,6 +188,7 @@ fn rates(samples: &[Sample], budget: f64) -> Chart {
     let axis = Axis::new("fetches a second").from_zero();
     Chart::new("Fetches by kind", Axis::seconds("time"), axis)
         .all(series)
+        .stacked()
         .reference(Reference::horizontal(budget, "budget"))
 }
 
@@ -214,9 +226,16 @@ fn unanswered(why: &NoAnswer) -> Markup {
                 NoAnswer::Busy => { "The crawl is busy. Reload this page in a moment." }
                 NoAnswer::Ended => { "The crawl is not running." }
                 NoAnswer::Failed(error) => { "The crawl failed to answer: " (clean(&error.to_string())) "." }
+                NoAnswer::Refused(why) => { "There is no answer: " (clean(why)) "." }
             }
         }
     }
+}
+
+/// Says so if some partitions did not answer.
+fn covered<T>(found: &Result<Partial<T>, NoAnswer>) -> Markup {
+    let told = found.as_ref().ok().and_then(|found| found.coverage.told());
+    html! { @if let Some(told) = told { p.alarm role="status" { (told) } } }
 }
 
 pub(crate) async fn hosts(State(shared): State<Arc<Shared>>) -> Response {
@@ -224,7 +243,8 @@ pub(crate) async fn hosts(State(shared): State<Arc<Shared>>) -> Response {
     let body = html! {
         h1 { "Hosts" }
         div data-live="hosts" {
-            @match &found {
+            (covered(&found))
+            @match found.as_ref().map(|found| &found.found) {
                 Ok(hosts) if hosts.is_empty() => { p { "No host is known yet." } }
                 Ok(hosts) => {
                     p.note { "The hosts with the most pages. A price above the global one means that \
@@ -270,7 +290,8 @@ pub(crate) async fn sources(State(shared): State<Arc<Shared>>) -> Response {
     let body = html! {
         h1 { "Sources" }
         div data-live="sources" {
-            @match &found {
+            (covered(&found))
+            @match found.as_ref().map(|found| &found.found) {
                 Ok(sources) if sources.is_empty() => {
                     p { "No source has been visited twice yet, or this crawl's policy has no price." }
                 }
@@ -304,6 +325,122 @@ fn source_table(sources: &[SourceView]) -> Table {
     })
 }
 
+pub(crate) async fn rules(State(shared): State<Arc<Shared>>) -> Response {
+    let found = shared.asker().rules().await;
+    let spared = shared.board().figures().map_or(0, |figures| figures.status.tally.spared);
+    let body = html! {
+        h1 { "Rules" }
+        div data-live="rules" {
+            (covered(&found))
+            @match found.as_ref().map(|found| &found.found) {
+                Ok(rules) if rules.is_empty() => { p { "No rule was learnt yet." } }
+                Ok(rules) => {
+                    p.lead { (count(spared, "fetch", "fetches")) " spared so far." }
+                    p.note { "A rule unites URLs of one page. It is tried on every fetch, and applied \
+                              once it is sure. To apply one never, always, or as its trials say:" }
+                    pre.scroll tabindex="0" { "tidewatch rules --dir DIR --veto ID   (--pin ID, --undo ID)" }
+                    (rule_table(rules).to_markup())
+                }
+                Err(why) => (unanswered(why)),
+            }
+        }
+    };
+    layout::page("Rules · Tidewatch", Part::Rules, &body).into_response()
+}
+
+/// Rules as `tidewatch rules` and the dashboard show them.
+pub fn rule_table(rules: &[RuleRow]) -> Table {
+    let columns = [
+        Column::text("ID"),
+        Column::text("Host"),
+        Column::text("Rule"),
+        Column::text("State"),
+        Column::number("Right"),
+        Column::number("Wrong"),
+        Column::number("Chance"),
+        Column::number("Spared"),
+    ];
+    rules.iter().fold(Table::new(columns), |table, rule| {
+        table.row([
+            Cell::text(&rule.id),
+            Cell::text(&rule.host),
+            Cell::text(&rule.says),
+            Cell::text(rule.state()),
+            Cell::number(rule.right, 0),
+            Cell::number(rule.wrong, 0),
+            Cell::number(rule.chance, 3),
+            Cell::count(rule.spared),
+        ])
+    })
+}
+
+pub(crate) async fn hints(State(shared): State<Arc<Shared>>) -> Response {
+    let found = shared.asker().hints().await;
+    let body = html! {
+        h1 { "Hints" }
+        div data-live="hints" {
+            (covered(&found))
+            @match found.as_ref().map(|found| &found.found) {
+                Ok(hints) if hints.is_empty() => {
+                    p { "No sitemap, feed or sender has said of a page that it changed." }
+                }
+                Ok(hints) => {
+                    p.note { "Who says that pages have changed, by host. A hint counts as much as those \
+                              before it have proved to be worth: precision is the share of hints behind \
+                              which there was a change, recall the share of changes that were hinted at. \
+                              Both begin as guesses." }
+                    (hint_table(hints).to_markup())
+                }
+                Err(why) => (unanswered(why)),
+            }
+            (publishers(shared.publishers().as_ref()))
+        }
+    };
+    layout::page("Hints · Tidewatch", Part::Hints, &body).into_response()
+}
+
+/// What publishers have sent, and where the crawl has subscribed.
+fn publishers(told: Option<&Value>) -> Markup {
+    let Some(told) = told else { return html! {} };
+    let counts = told.as_object().into_iter().flatten();
+    let counts = counts.filter_map(|(name, count)| Some(format!("{name} {}", count.as_u64()?)));
+    let all = told["subscriptions"].as_array().map_or(&[][..], Vec::as_slice);
+    let columns = [Column::text("Topic"), Column::text("Hub"), Column::text("State")];
+    let table = all.iter().fold(Table::new(columns), |table, one| {
+        let text = |name: &str| Cell::text(one[name].as_str().unwrap_or_default());
+        let state = match (one["is_wanted"].as_bool(), one["active_until_s"].as_u64()) {
+            (Some(false), _) => "ending",
+            (_, Some(0)) => "not confirmed",
+            _ => "confirmed",
+        };
+        table.row([text("topic"), text("hub"), Cell::text(state)])
+    });
+    html! {
+        h2 { "Publishers" }
+        p.note { "Messages since the start: " (counts.collect::<Vec<_>>().join(", ")) "." }
+        @if !all.is_empty() { (table.to_markup()) }
+    }
+}
+
+fn hint_table(hints: &[HintRow]) -> Table {
+    let columns = [
+        Column::text("Host"),
+        Column::text("Kind"),
+        Column::number("Tested by visits"),
+        Column::number("Precision"),
+        Column::number("Recall"),
+    ];
+    hints.iter().fold(Table::new(columns), |table, hint| {
+        table.row([
+            Cell::text(&hint.host),
+            Cell::text(&hint.kind),
+            Cell::number(hint.hints, 0),
+            Cell::number(hint.precision, 2),
+            Cell::number(hint.recall, 2),
+        ])
+    })
+}
+
 pub(crate) async fn page(
     State(shared): State<Arc<Shared>>,
     fields: Result<Fields<Which>, axum::extract::rejection::QueryRejection>,
@@ -316,7 +453,7 @@ pub(crate) async fn page(
         (_, Err(refused)) => {
             html! { p role="status" { "This is not a valid URL: " (clean(&refused.to_string())) "." } }
         }
-        (_, Ok(url)) => match shared.asker().page(url.clone()).await {
+        (_, Ok(url)) => match shared.asker().page_view(&url).await {
             Ok(found) => portrait(&url, &found),
             Err(why) => unanswered(&why),
         },
@@ -334,36 +471,39 @@ pub(crate) async fn page(
     layout::page("Page · Tidewatch", Part::Page, &body).into_response()
 }
 
-fn portrait(url: &CanonicalUrl, found: &PageAnswer) -> Markup {
-    let Some(portrait) = &found.portrait else {
+fn portrait(url: &CanonicalUrl, found: &PageView) -> Markup {
+    let Some(page) = &found.known else {
         return html! { p role="status" { "This crawl does not know " (clean(url.as_str())) "." } };
     };
     let past = |time: Time| format!("{} ago", lasting(found.now.since(time).seconds()));
     html! {
         h2 { (clean(url.as_str())) }
-        @if let Some(why) = &portrait.why {
+        @if let Some(why) = &page.why {
             section {
                 h3 { "Why" }
-                @if let Some(told) = &portrait.in_the_way { p { (clean(told)) } }
-                @for line in told(why, found.now).lines() { p { (line) } }
+                @if let Some(told) = &page.in_the_way { p { (clean(told)) } }
+                @for line in why.told.lines() { p { (line) } }
+                @if let Some(told) = &page.suspected { p { (clean(told)) } }
+                @if let Some(told) = &page.suits { p { (told) } }
+                @if let Some(told) = &page.form { p { (clean(told)) } }
             }
         }
         section {
             h3 { "Details" }
             dl.facts {
-                (fact("page number", &portrait.page.0.to_string()))
-                (fact("distance from a seed, links", &portrait.row.depth.to_string()))
-                (fact("watched for new links", if portrait.row.is_source { "yes" } else { "no" }))
-                @if let Some(copy) = &portrait.copy {
+                (fact("page number", &page.number.to_string()))
+                (fact("distance from a seed, links", &page.depth.to_string()))
+                (fact("watched for new links", if page.is_source { "yes" } else { "no" }))
+                @if let Some(copy) = &page.copy {
                     (fact("last fetched", &past(copy.at)))
                     (fact("last change seen", &if copy.changes > 0 { past(copy.changed_at) } else { "none".to_owned() }))
                     (fact("visits", &copy.visits.to_string()))
                     (fact("changes seen", &copy.changes.to_string()))
-                    (fact("links on the page", &copy.links.len().to_string()))
+                    (fact("links on the page", &copy.links.to_string()))
                     (fact("status", &copy.status.to_string()))
                 } @else { (fact("copy", "none")) }
             }
-            @if let Some(via) = &portrait.via {
+            @if let Some(via) = &page.via {
                 p { "First linked from " a href=(format!("/dashboard/page?url={}", crate::search_page::encode(via))) { (clean(via)) } "." }
             }
         }
@@ -380,7 +520,7 @@ pub(crate) async fn what_if(
 ) -> Response {
     let Fields(times) = fields.unwrap_or_default();
     let times = times.read().unwrap_or(2.0);
-    let found = shared.asker().what_if(multiple(times)).await;
+    let found = shared.asker().what_if(OtherBudget::Times(times)).await;
     let body = html! {
         h1 { "What if" }
         form.slider action="/dashboard/what-if" method="get" data-follow="what-if" {
@@ -391,7 +531,10 @@ pub(crate) async fn what_if(
         }
         div data-live="what-if" aria-live="polite" {
             @match &found {
-                Ok(Some(both)) => (compared(&both.now, &both.then)),
+                Ok(Some(both)) => {
+                    @if let Some(told) = both.coverage.told() { p.alarm role="status" { (told) } }
+                    (compared(&both.found.now, &both.found.then))
+                }
                 Ok(None) => { p { "This crawl's policy has no price, so it cannot predict." } }
                 Err(why) => (unanswered(why)),
             }
@@ -407,6 +550,7 @@ fn compared(now: &WhatIf, then: &WhatIf) -> Markup {
         table.push([Cell::text(name), of(now), of(then)]);
     };
     row("budget, fetches/s", &|w| Cell::significant(w.budget, 3));
+    row("spent, fetches/s", &|w| Cell::significant(w.spent(), 3));
     row("price, clicks a fetch", &|w| Cell::significant(w.price, 3));
     row("freshness, share of copies", &|w| Cell::maybe(w.freshness, 3));
     row("refreshes/s", &|w| Cell::significant(w.fetches[0], 3));

@@ -12,17 +12,23 @@ pub(crate) enum Part {
     Overview,
     Hosts,
     Sources,
+    Rules,
+    Hints,
     Page,
     WhatIf,
+    Cluster,
     Reports,
 }
 
-const DASHBOARD: [(Part, &str, &str); 6] = [
+const DASHBOARD: [(Part, &str, &str); 9] = [
     (Part::Overview, "/dashboard", "Overview"),
     (Part::Hosts, "/dashboard/hosts", "Hosts"),
     (Part::Sources, "/dashboard/sources", "Sources"),
+    (Part::Rules, "/dashboard/rules", "Rules"),
+    (Part::Hints, "/dashboard/hints", "Hints"),
     (Part::Page, "/dashboard/page", "Page"),
     (Part::WhatIf, "/dashboard/what-if", "What if"),
+    (Part::Cluster, "/dashboard/cluster", "Cluster"),
     (Part::Reports, "/dashboard/reports", "Reports"),
 ];
 

@@ -12,6 +12,9 @@
 //! ([`Server::publish`]). Anything else is a question ([`ask`]) that it answers between two turns of
 //! its loop, if it can in time.
 //!
+//! Of a crawl on several machines every node has the same pages. Questions go to the owners of the
+//! partitions ([`Owners`]), a search to all of them ([`Finder`]); partitions that did not answer are named.
+//!
 //! # What is shown
 //!
 //! Pages are plain HTML that works without scripts; one small script refreshes the dashboard's
@@ -23,15 +26,19 @@ mod assets;
 mod board;
 mod click;
 mod client;
+mod cluster;
 mod dashboard;
 mod error;
 mod events;
+mod finder;
 mod guard;
 mod layout;
 mod metrics;
 mod net;
 mod openapi;
 mod operate;
+mod owners;
+mod question;
 mod reports;
 pub mod routes;
 mod search_api;
@@ -42,13 +49,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tidewatch_search::Searcher;
 use tidewatch_search::clicks::Desk;
 use tokio::task::JoinSet;
 
 use self::board::Board;
-pub use self::board::{Extra, Figures};
+pub use self::board::{Extra, Figures, Missing};
+pub use self::dashboard::rule_table;
 pub use self::error::ServerError;
+pub use self::finder::Finder;
+pub use self::net::{accept, bind};
+pub use self::owners::{Cluster, ClusterView, Owners, Partial, Pending};
 use self::shared::Shared;
 
 /// What a server needs besides the crawl.
@@ -61,13 +71,20 @@ pub struct Options {
     /// A proxy forwards every request and names the client in X-Forwarded-For. No request is local
     /// then: all but the search page needs the token.
     pub is_proxied: bool,
-    /// The index and the desk that logs clicks, if there is an index.
-    pub search: Option<(Searcher, Arc<Desk>)>,
+    /// The finder and the desk that logs clicks, if there is an index.
+    pub search: Option<(Finder, Arc<Desk>)>,
+    /// The cluster that the crawl runs on, if it runs on one.
+    pub cluster: Option<Arc<dyn Cluster>>,
+    /// What publishers have sent, if they are listened to.
+    pub publishers: Option<Publishers>,
     /// The directory of reports to show.
     pub reports: Option<PathBuf>,
     /// Most connections at once, if fewer than usual.
     pub connections: Option<usize>,
 }
+
+/// Tells what publishers have sent.
+pub type Publishers = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
 /// A listening server; dropping it ends it.
 pub struct Server {

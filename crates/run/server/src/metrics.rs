@@ -35,6 +35,7 @@ pub(crate) fn text(status: &Status, index: Option<&IndexHealth>) -> String {
     page.family::<&Reason, &u64>("failures_total", "Failed requests.", "reason", &failed);
     page.family::<&Reason, &u64>("moved_total", "Redirected or gone.", "reason", &moved);
     page.family("dropped_total", "URLs and pages skipped.", "reason", &tally.dropped);
+    page.counter("spared_total", "Links to other addresses of known pages.", tally.spared);
     page.counter("robots_total", "Requests for robots.txt.", tally.robots);
     page.counter("copies_total", "Copies stored.", tally.copies);
     page.counter("revisits_total", "Visits to pages with a copy.", tally.revisits);

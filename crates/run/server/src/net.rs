@@ -44,7 +44,7 @@ const HEAD_BYTES: usize = 64 << 10;
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// Binds an address.
-pub(crate) fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerError> {
+pub fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServerError> {
     let bound = std::net::TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
@@ -55,7 +55,7 @@ pub(crate) fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Ser
 }
 
 /// Serves at most so many connections until dropped.
-pub(crate) async fn accept(listener: TcpListener, router: Router, most: usize) {
+pub async fn accept(listener: TcpListener, router: Router, most: usize) {
     let (mut connections, mut places) = (JoinSet::new(), Places::new(most));
     loop {
         tokio::select! {

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Map, Value, json};
+use tidewatch_partition::rules::Ruling;
 
 use crate::routes::{Access, Form, Gives, Parameter, ROUTES, Route};
 
@@ -123,6 +124,13 @@ fn schema(form: Form) -> Value {
         Form::Url => url,
         Form::Urls(most) => json!({ "type": "array", "items": url, "maxItems": most }),
         Form::Times => json!({ "type": "number", "minimum": 0.01, "maximum": 100 }),
+        Form::Rule => json!({ "type": "string", "pattern": "^[0-9a-f]{16}$" }),
+        Form::Sender => json!({ "type": "string", "pattern": "^[a-z0-9._-]{1,64}$" }),
+        Form::Ruling => {
+            json!({ "type": "string", "enum": Ruling::ALL.map(Ruling::name) })
+        }
+        Form::Partition => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
+        Form::Node => json!({ "type": "string", "pattern": "^[0-9a-f]{1,16}$" }),
         Form::Rate => json!({ "type": "string", "pattern": "^[0-9]{1,5}/(s|min|h|d)$" }),
     }
 }

@@ -7,15 +7,19 @@ use axum::extract::{Query as Fields, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::check_budget;
-use tidewatch_partition::explain::{what_if_json, why_json};
+use tidewatch_partition::explain::what_if_json;
+use tidewatch_partition::hints::Sender;
+use tidewatch_partition::rules::{RuleName, Ruling};
+use tidewatch_partition::{OtherBudget, check_budget};
+use tidewatch_search::shards::Coverage;
 
 use crate::ask::NoAnswer;
 use crate::metrics as prometheus;
-use crate::routes::MOST_SEEDS;
+use crate::owners::Partial;
+use crate::routes::MOST_URLS;
 use crate::search_api::refuse;
 use crate::shared::Shared;
 
@@ -26,13 +30,22 @@ fn no_figures() -> Response {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "the crawl has published no figures yet")
 }
 
-fn no_answer(why: NoAnswer) -> Response {
+pub(crate) fn no_answer(why: NoAnswer) -> Response {
     let why = match why {
         NoAnswer::Busy => "the crawl is busy; try again in a moment".to_owned(),
         NoAnswer::Ended => "the crawl is not running".to_owned(),
         NoAnswer::Failed(error) => error.to_string(),
+        NoAnswer::Refused(why) => why,
     };
     refuse(StatusCode::SERVICE_UNAVAILABLE, &why)
+}
+
+/// An answer, with its coverage if some partitions did not answer.
+fn answered(mut json: Value, coverage: Coverage) -> Response {
+    if !coverage.is_whole() {
+        json["partitions"] = json!(coverage);
+    }
+    Json(json).into_response()
 }
 
 pub(crate) async fn status(State(shared): State<Arc<Shared>>) -> Response {
@@ -67,21 +80,14 @@ pub(crate) async fn why(
         Ok(url) => url,
         Err(refused) => return refuse(StatusCode::BAD_REQUEST, &refused.to_string()),
     };
-    let text = url.as_str().to_owned();
-    let found = match shared.asker().page(url).await {
+    let found = match shared.asker().page_view(&url).await {
         Ok(found) => found,
         Err(why) => return no_answer(why),
     };
-    match found.portrait {
+    match found.known.map(|known| known.why) {
         None => refuse(StatusCode::NOT_FOUND, "this crawl does not know that page"),
-        Some(portrait) => match portrait.why {
-            Some(why) => {
-                let mut json = why_json(&why, &text, found.now);
-                json["in_the_way"] = portrait.in_the_way.into();
-                Json(json).into_response()
-            }
-            None => refuse(StatusCode::NOT_FOUND, "this crawl's policy cannot explain itself"),
-        },
+        Some(None) => refuse(StatusCode::NOT_FOUND, "this crawl's policy cannot explain itself"),
+        Some(Some(why)) => ([(header::CONTENT_TYPE, "application/json")], why.json).into_response(),
     }
 }
 
@@ -99,11 +105,6 @@ impl Times {
     }
 }
 
-/// A multiple of the current budget.
-pub(crate) fn multiple(times: f64) -> impl Fn(Rate) -> Rate + Clone + Send + 'static {
-    move |now| Rate::per_second(times * now.as_per_second()).unwrap_or(now)
-}
-
 pub(crate) async fn what_if(
     State(shared): State<Arc<Shared>>,
     fields: Result<Fields<Times>, axum::extract::rejection::QueryRejection>,
@@ -114,10 +115,10 @@ pub(crate) async fn what_if(
     let Some(times) = times.read() else {
         return refuse(StatusCode::BAD_REQUEST, "times must be a number from 0.01 to 100");
     };
-    match shared.asker().what_if(multiple(times)).await {
-        Ok(Some(both)) => {
-            let both = json!({ "now": what_if_json(&both.now), "then": what_if_json(&both.then) });
-            Json(both).into_response()
+    match shared.asker().what_if(OtherBudget::Times(times)).await {
+        Ok(Some(Partial { found, coverage })) => {
+            let (now, then) = (what_if_json(&found.now), what_if_json(&found.then));
+            answered(json!({ "now": now, "then": then }), coverage)
         }
         Ok(None) => {
             refuse(StatusCode::NOT_FOUND, "this crawl's policy has no price, so it cannot predict")
@@ -138,12 +139,65 @@ struct Budget {
     budget: String,
 }
 
+/// Why a request is refused.
+pub(crate) type Refused = (StatusCode, String);
+
 /// Reads a JSON body.
-async fn read<T: for<'d> Deserialize<'d>>(body: axum::body::Body) -> Result<T, Response> {
+pub(crate) async fn read<T: for<'d> Deserialize<'d>>(body: axum::body::Body) -> Result<T, Refused> {
     let bytes = axum::body::to_bytes(body, MOST_BODY).await;
-    let bytes = bytes.map_err(|_| refuse(StatusCode::PAYLOAD_TOO_LARGE, "at most 1 MiB"))?;
+    let bytes = bytes.map_err(|_| (StatusCode::PAYLOAD_TOO_LARGE, "at most 1 MiB".to_owned()))?;
     serde_json::from_slice(&bytes)
-        .map_err(|error| refuse(StatusCode::BAD_REQUEST, &format!("invalid body: {error}")))
+        .map_err(|error| (StatusCode::BAD_REQUEST, format!("invalid body: {error}")))
+}
+
+/// The URLs of a list.
+fn addresses(list: &[String]) -> Result<Vec<CanonicalUrl>, Refused> {
+    if list.len() > MOST_URLS as usize {
+        return Err((StatusCode::BAD_REQUEST, format!("at most {MOST_URLS} URLs at once")));
+    }
+    let read = |url: &String| {
+        CanonicalUrl::parse(url).map_err(|why| (StatusCode::BAD_REQUEST, format!("`{url}`: {why}")))
+    };
+    list.iter().map(read).collect()
+}
+
+/// URLs that somebody says are new or have changed.
+#[derive(Debug, Deserialize)]
+struct Hints {
+    urls: Vec<String>,
+    #[serde(default)]
+    sender: Sender,
+}
+
+pub(crate) async fn take_hints(
+    State(shared): State<Arc<Shared>>,
+    body: axum::body::Body,
+) -> Response {
+    let Hints { urls, sender } = match read(body).await {
+        Ok(hints) => hints,
+        Err((status, told)) => return refuse(status, &told),
+    };
+    let urls = match addresses(&urls) {
+        Ok(urls) => urls,
+        Err((status, told)) => return refuse(status, &told),
+    };
+    match shared.asker().take_hints(sender, urls).await {
+        Ok(received) => Json(received).into_response(),
+        Err(why) => no_answer(why),
+    }
+}
+
+pub(crate) async fn hints(State(shared): State<Arc<Shared>>) -> Response {
+    match shared.asker().hints().await {
+        Ok(hints) => {
+            let mut told = json!({ "hints": hints.found });
+            if let Some(publishers) = shared.publishers() {
+                told["publishers"] = publishers;
+            }
+            answered(told, hints.coverage)
+        }
+        Err(why) => no_answer(why),
+    }
 }
 
 pub(crate) async fn add_seeds(
@@ -152,20 +206,46 @@ pub(crate) async fn add_seeds(
 ) -> Response {
     let seeds: Seeds = match read(body).await {
         Ok(seeds) => seeds,
-        Err(refused) => return refused,
+        Err((status, told)) => return refuse(status, &told),
     };
-    if seeds.urls.len() > MOST_SEEDS as usize {
-        return refuse(StatusCode::BAD_REQUEST, "at most 10000 seeds at once");
-    }
-    let mut urls = Vec::with_capacity(seeds.urls.len());
-    for url in &seeds.urls {
-        match CanonicalUrl::parse(url) {
-            Ok(url) => urls.push(url),
-            Err(refused) => return refuse(StatusCode::BAD_REQUEST, &format!("`{url}`: {refused}")),
-        }
-    }
+    let urls = match addresses(&seeds.urls) {
+        Ok(urls) => urls,
+        Err((status, told)) => return refuse(status, &told),
+    };
     match shared.asker().add_seeds(urls).await {
         Ok(()) => Json(json!({ "seeds": seeds.urls.len() })).into_response(),
+        Err(why) => no_answer(why),
+    }
+}
+
+pub(crate) async fn rules(State(shared): State<Arc<Shared>>) -> Response {
+    match shared.asker().rules().await {
+        Ok(rules) => answered(json!({ "rules": rules.found }), rules.coverage),
+        Err(why) => no_answer(why),
+    }
+}
+
+/// A decision about a rule.
+#[derive(Debug, Deserialize)]
+struct Decision {
+    rule: String,
+    ruling: Ruling,
+}
+
+pub(crate) async fn decide(State(shared): State<Arc<Shared>>, body: axum::body::Body) -> Response {
+    let Decision { rule, ruling } = match read(body).await {
+        Ok(decision) => decision,
+        Err((status, told)) => return refuse(status, &told),
+    };
+    let rule: RuleName = match rule.parse() {
+        Ok(rule) => rule,
+        Err(refused) => return refuse(StatusCode::BAD_REQUEST, &refused),
+    };
+    match shared.asker().decide(rule, ruling).await {
+        Ok(known) if known.found => {
+            answered(json!({ "rule": rule.to_string(), "ruling": ruling }), known.coverage)
+        }
+        Ok(_) => refuse(StatusCode::NOT_FOUND, "this crawl knows no such rule"),
         Err(why) => no_answer(why),
     }
 }
@@ -176,7 +256,7 @@ pub(crate) async fn set_budget(
 ) -> Response {
     let wanted: Budget = match read(body).await {
         Ok(wanted) => wanted,
-        Err(refused) => return refused,
+        Err((status, told)) => return refuse(status, &told),
     };
     let Ok(budget) = wanted.budget.parse::<Rate>() else {
         return refuse(StatusCode::BAD_REQUEST, "a budget reads like 5/s, 300/min or 2/h");

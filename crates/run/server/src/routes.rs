@@ -9,7 +9,7 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 
 use crate::shared::Shared;
-use crate::{assets, click, dashboard, events, guard, layout, openapi, operate, reports};
+use crate::{assets, click, cluster, dashboard, events, guard, layout, openapi, operate, reports};
 use crate::{search_api, search_page};
 
 /// Who may use a route.
@@ -63,6 +63,16 @@ pub enum Form {
     Times,
     /// Fetches per time.
     Rate,
+    /// The ID of a rule.
+    Rule,
+    /// The name of a sender of hints.
+    Sender,
+    /// `veto`, `pin` or `undo`.
+    Ruling,
+    /// The number of a partition.
+    Partition,
+    /// The name of a node, or its beginning.
+    Node,
 }
 
 /// One route.
@@ -109,7 +119,7 @@ macro_rules! routes {
     };
 }
 
-use Form::{Count, Rate, Text, Times, Url, Urls};
+use Form::{Count, Node, Partition, Rate, Rule, Ruling, Sender, Text, Times, Url, Urls};
 use Gives::{Json, Other, Page};
 
 /// All routes.
@@ -142,11 +152,17 @@ pub const ROUTES: &[Route] = routes! {
         refuses [503], get(dashboard::hosts);
     Look "GET" "/dashboard/sources" Page, "Sources: new links, value, next visit.", [],
         refuses [503], get(dashboard::sources);
+    Look "GET" "/dashboard/rules" Page, "Rules learnt about URLs of one page, and fetches spared.",
+        [], refuses [503], get(dashboard::rules);
+    Look "GET" "/dashboard/hints" Page, "Hints: precision and recall by host and kind.",
+        [], refuses [503], get(dashboard::hints);
     Look "GET" "/dashboard/page" Page, "What is known of a page, and why it is due or not.",
         [optional("url", Text, "The page.")], refuses [503], get(dashboard::page);
     Look "GET" "/dashboard/what-if" Page, "Predicted figures at another budget.",
         [optional("times", Text, "The budget as a multiple of the current one.")],
         refuses [503], get(dashboard::what_if);
+    Look "GET" "/dashboard/cluster" Page, "The nodes of a cluster, and what they own.", [],
+        refuses [503], get(cluster::page);
     Look "GET" "/dashboard/reports" Page, "Lab reports.", [], refuses [], get(reports::list);
     Look "GET" "/dashboard/reports/{name}" Page, "One report.", [], refuses [404],
         get(reports::show);
@@ -161,18 +177,38 @@ pub const ROUTES: &[Route] = routes! {
     Look "GET" "/api/what-if" Json, "Predicted figures at another budget.",
         [needed("times", Times, "The budget as a multiple of the current one.")],
         refuses [404, 503], get(operate::what_if);
+    Look "GET" "/api/rules" Json, "Rules learnt about URLs of one page.", [], refuses [503],
+        get(operate::rules);
+    Change "POST" "/api/rules" Json, "Vetoes or pins a rule, or withdraws that.",
+        [needed("rule", Rule, "Its ID."), needed("ruling", Ruling, "What to do with it.")],
+        refuses [404, 413, 503], post(operate::decide);
+    Look "GET" "/api/cluster" Json, "The nodes of a cluster, and what they own.", [],
+        refuses [404, 503], get(cluster::status);
+    Change "POST" "/api/cluster/move" Json, "Moves a partition to a node of the cluster.",
+        [needed("partition", Partition, "Its number."), needed("node", Node, "The node's name.")],
+        refuses [404, 413, 503], post(cluster::give);
+    Change "POST" "/api/cluster/drain" Json,
+        "Makes a node of the cluster hand over everything and end.",
+        [needed("node", Node, "The node's name.")], refuses [404, 413, 503],
+        post(cluster::drain);
+    Look "GET" "/api/hints" Json, "Precision and recall of hints, by host and kind.", [],
+        refuses [503], get(operate::hints);
+    Change "POST" "/api/hints" Json, "Says that pages are new or have changed.",
+        [needed("urls", Urls(MOST_URLS), "Their URLs, as a list."),
+         optional("sender", Sender, "The sender; trust is learnt per sender.")],
+        refuses [413, 503], post(operate::take_hints);
     Change "POST" "/api/seeds" Json, "Adds seeds.",
-        [needed("urls", Urls(MOST_SEEDS), "Their URLs, as a list.")], refuses [413, 503],
+        [needed("urls", Urls(MOST_URLS), "Their URLs, as a list.")], refuses [413, 503],
         post(operate::add_seeds);
     Change "POST" "/api/budget" Json, "Sets the budget until the next start.",
         [needed("budget", Rate, "Fetches per time, such as 5/s.")], refuses [413, 503],
         post(operate::set_budget);
 };
 
-/// Highest page of results, most results a page, and most seeds at once.
+/// Highest page of results, most results a page, and most URLs of a change.
 pub(crate) const MOST_PAGE: u32 = 1_000;
 pub(crate) const MOST_COUNT: u32 = 50;
-pub(crate) const MOST_SEEDS: u32 = 10_000;
+pub(crate) const MOST_URLS: u32 = 10_000;
 
 /// The router of a server.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router {

@@ -57,11 +57,12 @@ pub(crate) async fn search(
     let Some(_turn) = search.turn().await else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down");
     };
+    let (query, skip, now_s) = (Query::read(&q), (page - 1) * count, now_ms() / 1_000);
+    let gathered = search.finder().gather(&query, skip, count, now_s).await;
     let work = move || {
-        let query = Query::read(&q);
-        let found = search.searcher().search(&query, (page - 1) * count, count, now_ms() / 1_000);
+        let found = search.finder().search(gathered, &query, skip, count, now_s);
         found.map(|found| {
-            json!({
+            let mut json = json!({
                 "query": query.typed,
                 "ignored": query.ignored,
                 "page": page,
@@ -69,7 +70,11 @@ pub(crate) async fn search(
                 "is_relaxed": found.is_relaxed,
                 "has_more": found.has_more,
                 "hits": found.hits,
-            })
+            });
+            if let Some(coverage) = found.coverage {
+                json["partitions"] = json!(coverage);
+            }
+            json
         })
     };
     match tokio::task::spawn_blocking(work).await {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Extension, Query as Fields, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -9,6 +10,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 use tidewatch_report::clean;
+use tidewatch_search::shards::Coverage;
 use tidewatch_search::{
     Hit, MOST_QUERY_BYTES, PageRef, Query, SearchError, SearchResults, Snippet,
 };
@@ -46,7 +48,7 @@ pub(crate) async fn home(State(shared): State<Arc<Shared>>) -> Response {
     let Some(search) = shared.search() else {
         return Redirect::to("/dashboard").into_response();
     };
-    let pages = search.searcher().pages();
+    let pages = search.finder().pages();
     let body = html! {
         div.home {
             h1 { "Search" }
@@ -77,7 +79,13 @@ pub(crate) async fn results(
     }
     let Some(_turn) = search.turn().await else { return no_index() };
     let address = client::address(peer, &headers, shared.is_proxied());
-    let work = move || Results::find(&search, query, asked.page(), address);
+    let (page, now_ms) = (asked.page(), now_ms());
+    let (began, skip) = (Instant::now(), page.saturating_mul(RESULTS));
+    let gathered = search.finder().gather(&query, skip, RESULTS, now_ms / 1_000).await;
+    let work = move || {
+        let found = search.finder().search(gathered, &query, skip, RESULTS, now_ms / 1_000)?;
+        Results::show(&search, query, found, page, address, (began, now_ms))
+    };
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(results)) => {
             let title = format!("{} · Tidewatch search", results.query.typed);
@@ -122,16 +130,17 @@ struct Results {
 }
 
 impl Results {
-    fn find(
+    /// Logs that results are shown, and signs their links.
+    fn show(
         search: &Search,
         query: Query,
+        found: SearchResults,
         page: usize,
         address: IpAddr,
+        (began, now_ms): (Instant, i64),
     ) -> Result<Results, SearchError> {
-        let (began, now_ms) = (std::time::Instant::now(), now_ms());
         let now_s = now_ms / 1_000;
         let skip = page.saturating_mul(RESULTS);
-        let found = search.searcher().search(&query, skip, RESULTS, now_s)?;
         let pages: Vec<PageRef> = found.hits.iter().map(|hit| hit.page).collect();
         let client = search.desk().client(address, now_s)?;
         let first = u16::try_from(skip + 1).unwrap_or(u16::MAX);
@@ -146,6 +155,9 @@ impl Results {
             h1.visually-hidden { "Search results" }
             (form(&self.query.typed, false))
             (left_out(&self.query.ignored))
+            @if let Some(told) = self.found.coverage.and_then(Coverage::told) {
+                p.left-out role="status" { (told) }
+            }
             @if hits.is_empty() { (self.nothing()) } @else {
                 p.note role="status" {
                     (count(*total as u64, "page", "pages")) " in "

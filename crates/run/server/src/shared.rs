@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tidewatch_search::Searcher;
 use tidewatch_search::clicks::Desk;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::ask::Asker;
 use crate::events::Readers;
-use crate::{Board, Options};
+use crate::finder::Finder;
+use crate::owners::Cluster;
+use crate::{Board, Options, Publishers};
 
 /// Searches at once: each is a few milliseconds of one core.
 const SEARCHES: usize = 8;
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     names: Vec<String>,
     is_proxied: bool,
     search: Option<Search>,
+    cluster: Option<Arc<dyn Cluster>>,
+    publishers: Option<Publishers>,
     reports: Option<PathBuf>,
     board: Board,
     asker: Asker,
@@ -32,18 +35,31 @@ pub(crate) struct Shared {
 /// What a search needs.
 #[derive(Clone)]
 pub(crate) struct Search {
-    searcher: Searcher,
+    finder: Finder,
     desk: Arc<Desk>,
     turns: Arc<Semaphore>,
 }
 
 impl Shared {
     pub(crate) fn new(options: Options, address: SocketAddr, asker: Asker) -> Shared {
-        let Options { token, names, is_proxied, search, reports, connections: _ } = options;
+        let Options { token, names, is_proxied, search, cluster, publishers, reports, .. } =
+            options;
         let turns = Arc::new(Semaphore::new(SEARCHES));
-        let search = search.map(|(searcher, desk)| Search { searcher, desk, turns });
+        let search = search.map(|(finder, desk)| Search { finder, desk, turns });
         let (board, readers) = (Board::default(), Readers::default());
-        Shared { address, token, names, is_proxied, search, reports, board, asker, readers }
+        Shared {
+            address,
+            token,
+            names,
+            is_proxied,
+            search,
+            cluster,
+            publishers,
+            reports,
+            board,
+            asker,
+            readers,
+        }
     }
 
     /// The address that the server listens on.
@@ -75,6 +91,16 @@ impl Shared {
         self.search.as_ref()
     }
 
+    /// The cluster, if the crawl runs on one.
+    pub(crate) fn cluster(&self) -> Option<&Arc<dyn Cluster>> {
+        self.cluster.as_ref()
+    }
+
+    /// What publishers have sent, if they are listened to.
+    pub(crate) fn publishers(&self) -> Option<serde_json::Value> {
+        self.publishers.as_ref().map(|tell| tell())
+    }
+
     /// The directory of the reports.
     pub(crate) fn reports(&self) -> Option<&Path> {
         self.reports.as_deref()
@@ -100,8 +126,9 @@ impl Shared {
 }
 
 impl Search {
-    pub(crate) fn searcher(&self) -> &Searcher {
-        &self.searcher
+    /// Finds pages.
+    pub(crate) fn finder(&self) -> &Finder {
+        &self.finder
     }
 
     /// The click log.

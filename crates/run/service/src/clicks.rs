@@ -8,7 +8,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Interest, Time};
 use tidewatch_frontier::tape::Query;
 use tidewatch_partition::{CrawlError, Heard, Partition};
-use tidewatch_search::clicks::{self, Desk, Feedback, Mark, Need};
+use tidewatch_search::clicks::{self, Desk, Entries, Feedback, Mark, Need};
 use tidewatch_search::{SearchError, Searcher};
 
 use crate::ServiceError;
@@ -29,6 +29,8 @@ pub(crate) struct ClickReader {
     searcher: Option<Searcher>,
     read_at: Instant,
     ranked_at: Instant,
+    /// Whether results are ranked by the clicks that the partition knew when it was opened.
+    is_ranked: bool,
     needs_told_at: Option<Instant>,
 }
 
@@ -44,12 +46,26 @@ impl ClickReader {
         let mut known = |url: &str| crawl.store().page_of(url).ok().flatten();
         let log = Desk::log_dir(dir);
         let feedback = Feedback::open(&log, crawl.number(), mark, share, &mut known)?;
-        if let Some(searcher) = &searcher {
-            searcher.set_popularity(crawl.number(), feedback.popularity().clone());
-        }
+        let mut reader = Self::with(feedback, searcher);
+        reader.rank(crawl.number());
+        Ok(reader)
+    }
+
+    /// The same for a log that lies elsewhere.
+    pub(crate) fn over(
+        entries: Box<dyn Entries>,
+        crawl: &Partition,
+        searcher: Option<Searcher>,
+    ) -> Result<ClickReader, CrawlError> {
+        let share = f64::from(crawl.config().client_percent) / 100.0;
+        let mark = Mark::of_bytes(&crawl.heard()?);
+        Ok(Self::with(Feedback::over(entries, crawl.number(), mark, share), searcher))
+    }
+
+    fn with(feedback: Feedback, searcher: Option<Searcher>) -> ClickReader {
         let now = Instant::now();
-        let (read_at, ranked_at, needs_told_at) = (now, now, None);
-        Ok(ClickReader { feedback, searcher, read_at, ranked_at, needs_told_at })
+        let (read_at, ranked_at, is_ranked, needs_told_at) = (now, now, false, None);
+        ClickReader { feedback, searcher, read_at, ranked_at, is_ranked, needs_told_at }
     }
 
     /// Tells the partition about new views and clicks, every [`READ_EVERY`].
@@ -59,16 +75,16 @@ impl ClickReader {
         }
         self.read_at = Instant::now();
         let Ok(heard) = self.read(crawl, now) else { return Ok(()) };
+        if !self.is_ranked && self.feedback.is_even() {
+            self.rank(crawl.number());
+        }
         let is_time = self.needs_told_at.is_none_or(|told| told.elapsed() >= NEEDS_EVERY);
         let needs = if is_time { self.feedback.needs(NEEDS) } else { Vec::new() };
         if heard.rows.is_empty() && needs.is_empty() {
             return Ok(());
         }
-        if let Some(searcher) = &self.searcher
-            && self.ranked_at.elapsed() >= RANK_EVERY
-        {
-            searcher.set_popularity(crawl.number(), self.feedback.popularity().clone());
-            self.ranked_at = Instant::now();
+        if self.ranked_at.elapsed() >= RANK_EVERY {
+            self.rank(crawl.number());
         }
         let pages = crawl.store().pages();
         let rows = heard.rows.iter().filter(|row| row.page.0 < pages).map(|row| Interest {
@@ -85,6 +101,14 @@ impl ClickReader {
             needs.into_iter().map(query).collect()
         });
         crawl.hear(Heard { rows, queries, mark: heard.end.to_bytes().to_vec() })
+    }
+
+    /// Ranks results by the clicks known now.
+    fn rank(&mut self, partition: u32) {
+        if let Some(searcher) = &self.searcher {
+            searcher.set_popularity(partition, self.feedback.popularity().clone());
+        }
+        (self.ranked_at, self.is_ranked) = (Instant::now(), true);
     }
 
     /// Reads new entries. A page that only the log names becomes known, as by a link.

@@ -28,6 +28,8 @@ pub struct ServiceConfig {
     pub learn_from_clicks: bool,
     /// Serve the search page, the dashboard and the API.
     pub listen: Option<Listen>,
+    /// Listen for publishers that say what has changed.
+    pub publishers: Option<Publishers>,
     /// Stop after this long.
     pub stop_after: Option<Duration>,
     /// Stop after this many page requests.
@@ -55,6 +57,17 @@ pub struct Listen {
     pub is_proxied: bool,
 }
 
+/// How to listen for publishers, away from the server and its token: anybody may speak here.
+#[derive(Clone, Debug)]
+pub struct Publishers {
+    /// The address to bind.
+    pub address: SocketAddr,
+    /// Take IndexNow submissions.
+    pub indexnow: bool,
+    /// Subscribe at the hubs that feeds name; they reach `address` by this URL.
+    pub websub: Option<CanonicalUrl>,
+}
+
 impl ServiceConfig {
     /// Defaults: the standard crawl settings, an index, no server, no end.
     pub fn new(dir: &Path) -> ServiceConfig {
@@ -66,6 +79,7 @@ impl ServiceConfig {
             index: true,
             learn_from_clicks: true,
             listen: None,
+            publishers: None,
             stop_after: None,
             stop_after_fetches: None,
             once: false,

@@ -100,7 +100,7 @@ impl fmt::Display for Descriptors {
 }
 
 /// Raises the limit of open files as far as the system lets this process, and returns it.
-fn raise() -> usize {
+pub(crate) fn raise() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
     let current = match setrlimit(Resource::Nofile, most) {

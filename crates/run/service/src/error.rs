@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use tidewatch_node::NodeError;
 use tidewatch_partition::{CrawlError, NoNetwork};
+use tidewatch_push::PushError;
 use tidewatch_search::SearchError;
 use tidewatch_search::clicks::ImportError;
 use tidewatch_server::ServerError;
@@ -17,6 +19,9 @@ pub enum ServiceError {
     /// The network settings cannot be used.
     #[error(transparent)]
     Network(#[from] NoNetwork),
+    /// The node of a cluster failed.
+    #[error(transparent)]
+    Node(#[from] NodeError),
     /// The index or the search log failed.
     #[error(transparent)]
     Search(#[from] SearchError),
@@ -26,6 +31,9 @@ pub enum ServiceError {
     /// The server cannot start.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// Publishers cannot be listened to.
+    #[error(transparent)]
+    Push(#[from] PushError),
     /// The runtime cannot start.
     #[error("cannot start the service's threads: {0}")]
     Threads(io::Error),
@@ -47,6 +55,13 @@ pub enum ServiceError {
     /// The directory holds no crawl.
     #[error("{} holds no crawl; start one with `tidewatch crawl`", .0.display())]
     NoCrawl(PathBuf),
+    /// The directory is a node's, which does not run.
+    #[error(
+        "{} is the directory of a node of a cluster, which does not run now. Ask in the directory of one \
+         that runs, or with --cluster",
+        .0.display()
+    )]
+    NodeAtRest(PathBuf),
     /// A running crawl has no answer.
     #[error("{0}")]
     Refused(String),

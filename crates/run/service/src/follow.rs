@@ -95,7 +95,8 @@ impl Whole {
         }
         if let Some(server) = &self.server {
             let (index, history) = (self.health(), Arc::clone(&self.history));
-            server.publish(Figures { status, history, index, is_running, extra });
+            let missing = None;
+            server.publish(Figures { status, history, index, is_running, extra, missing });
         }
     }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tidewatch_core::Rate;
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_partition::{Portrait, Status};
+use tidewatch_partition::hints::{Received, Sender};
+use tidewatch_partition::{OtherBudget, Portrait, Status};
 use tidewatch_policy::WhatIf;
 use tidewatch_search::{Query, SearchResults, Searcher};
 use tidewatch_server::ask::{Asker, NoAnswer};
@@ -56,18 +57,27 @@ impl Handle {
     /// What is known of a page, and why it is due or not. `None` if the crawl does not know it.
     pub fn why(&self, url: &CanonicalUrl) -> Result<Option<Portrait>, ServiceError> {
         let url = url.clone();
-        self.ask(|asker| async move { asker.page(url).await.map(|found| found.portrait) })
+        self.ask(|asker| async move { asker.page(url).await })
     }
 
     /// What another budget would bring. `None` if the policy has no price.
     pub fn what_if(&self, budget: Rate) -> Result<Option<WhatIf>, ServiceError> {
-        let ask = |asker: Asker| async move { asker.what_if(move |_| budget).await };
-        Ok(self.ask(ask)?.map(|both| both.then))
+        let ask = |asker: Asker| async move { asker.what_if(OtherBudget::To(budget)).await };
+        Ok(self.ask(ask)?.map(|both| both.found.then))
     }
 
     /// Adds pages to start from.
     pub fn add_seeds(&self, seeds: Vec<CanonicalUrl>) -> Result<(), ServiceError> {
         self.ask(|asker| async move { asker.add_seeds(seeds).await })
+    }
+
+    /// Takes in hints of a sender.
+    pub fn take_hints(
+        &self,
+        sender: Sender,
+        urls: Vec<CanonicalUrl>,
+    ) -> Result<Received, ServiceError> {
+        self.ask(|asker| async move { asker.take_hints(sender, urls).await })
     }
 
     /// The best `count` results for a query, as the search page would show them.
@@ -99,6 +109,7 @@ impl From<NoAnswer> for ServiceError {
             NoAnswer::Busy => ServiceError::Busy,
             NoAnswer::Ended => ServiceError::NotRunning,
             NoAnswer::Failed(error) => error.into(),
+            NoAnswer::Refused(why) => ServiceError::Refused(why),
         }
     }
 }

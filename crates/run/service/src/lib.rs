@@ -31,12 +31,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A crawl on several machines runs a [`NodeService`] on each of them.
+//!
 //! # What it is not
 //!
 //! It parses no arguments and prints nothing: the `tidewatch` command does.
 
 mod check;
 mod clicks;
+mod cluster;
 mod config;
 mod descriptors;
 mod error;
@@ -44,6 +47,7 @@ mod export;
 mod files;
 mod follow;
 mod handle;
+mod hearer;
 mod repair;
 mod search;
 
@@ -53,26 +57,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tidewatch_partition::{
-    Clock, CrawlError, Ended, Net, Partition, Partitions, Status, Stop, Watch,
-};
+use tidewatch_partition::{Clock, Ended, Net, Partition, Partitions, Status, Stop, Watch};
+use tidewatch_push::{Push, PushOptions};
 use tidewatch_search::clicks::Desk;
 use tidewatch_search::{IndexHealth, MOST_TEXT, Searcher};
 use tidewatch_server::ask::{self, Asker};
-use tidewatch_server::{Extra, Options, Server};
+use tidewatch_server::{Extra, Finder, Options, Server};
 use tokio::runtime::{self, Runtime};
 
 pub use self::check::{CheckedPart, Problem, Remedy, check};
 use self::clicks::ClickReader;
-pub use self::config::{Listen, ServiceConfig};
+pub use self::cluster::{NodeService, NodeServiceConfig, nodes_table, partitions_table, summary};
+pub use self::config::{Listen, Publishers, ServiceConfig};
 pub use self::descriptors::Descriptors;
 pub use self::error::ServiceError;
 pub use self::export::{Export, ExportedPage, ExportedVisit};
-pub use self::files::{WhyAnswer, import_clicks, look, read_status, replay, why};
+pub use self::files::{
+    WhatIfAnswer, WhyAnswer, decide, import_clicks, label, labels, look, read_status, replay,
+    rules, what_if, why,
+};
 use self::follow::{Common, Follow, Part, Whole};
 pub use self::handle::Handle;
 pub use self::repair::{repair, repaired_dir};
 use self::search::Search;
+pub use tidewatch_server::rule_table;
 
 /// How long a service that only reads waits for a question.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -110,6 +118,7 @@ pub struct Service {
     // Dropped before the index, which ends when all its feeders are gone.
     parts: Vec<Part>,
     whole: Whole,
+    push: Option<Push>,
     handle: Handle,
     runtime: runtime::Handle,
     // Dropped last: the server's tasks run on it.
@@ -126,6 +135,7 @@ impl Service {
         let (dir, count, pace) = (&config.dir, config.partitions, config.pace);
         let mut crawl = Partitions::open(dir, &config.crawl, count, pace, now_micros())?;
         config.seeds.iter().try_for_each(|seed| crawl.seed(seed))?;
+        config.crawl.topic.urls().try_for_each(|example| crawl.seed(&example))?;
         let net = net_of(config, &runtime)?;
         Self::assemble(config, crawl, Some(net), own, runtime, Some(descriptors))
     }
@@ -146,12 +156,14 @@ impl Service {
         runtime: runtime::Handle,
         descriptors: Option<Descriptors>,
     ) -> Result<Service, ServiceError> {
-        let dirs = Partitions::dirs(&config.dir).map_err(CrawlError::from)?;
+        let dirs = Partitions::dirs(&config.dir)?;
         let open = || Search::open(&config.dir, &dirs, &config.crawl);
         let (search, feeders) = config.index.then(open).transpose()?.unzip();
         let searcher = search.as_ref().map(Search::searcher);
         let (asker, questions) = ask::channel(dirs.len());
-        let server = server_of(config, search.as_ref(), &asker, &runtime, descriptors)?;
+        let push = push_of(config, net.as_deref(), &asker, &runtime)?;
+        let publishers = push.as_ref().map(hearer::publishers);
+        let server = server_of(config, search.as_ref(), &asker, &runtime, descriptors, publishers)?;
         let mut feeders = feeders.unwrap_or_default().into_iter();
         let learns = config.learn_from_clicks && net.is_some();
         let mut parts = Vec::with_capacity(dirs.len());
@@ -179,6 +191,7 @@ impl Service {
             stop,
             parts,
             whole,
+            push,
             handle,
             runtime,
             _own_runtime: own,
@@ -193,6 +206,11 @@ impl Service {
     /// Where the server listens, if it does.
     pub fn address(&self) -> Option<SocketAddr> {
         self.whole.server.as_ref().map(|server| server.address)
+    }
+
+    /// Where publishers are listened to, if they are.
+    pub fn publishers_at(&self) -> Option<SocketAddr> {
+        self.push.as_ref().map(Push::address)
     }
 
     /// What the limit of open files allows; `None` if the service only reads.
@@ -289,6 +307,23 @@ impl Service {
     }
 }
 
+/// The ear for publishers that the settings ask for.
+fn push_of(
+    config: &ServiceConfig,
+    net: Option<&Net>,
+    asker: &Asker,
+    runtime: &runtime::Handle,
+) -> Result<Option<Push>, ServiceError> {
+    let (Some(Publishers { address, indexnow, websub }), Some(net)) = (&config.publishers, net)
+    else {
+        return Ok(None);
+    };
+    let (address, indexnow, websub) = (*address, *indexnow, websub.clone());
+    let options = PushOptions { address, indexnow, websub, file: config.dir.join("push.json") };
+    let _inside = runtime.enter();
+    Ok(Some(Push::open(&options, net.fetcher(), hearer::Crawl::new(asker.clone()))?))
+}
+
 /// The server that the settings ask for.
 fn server_of(
     config: &ServiceConfig,
@@ -296,13 +331,16 @@ fn server_of(
     asker: &Asker,
     runtime: &runtime::Handle,
     descriptors: Option<Descriptors>,
+    publishers: Option<tidewatch_server::Publishers>,
 ) -> Result<Option<Server>, ServiceError> {
     let Some(listen) = &config.listen else { return Ok(None) };
     let options = Options {
         token: listen.token.clone(),
         names: listen.names.clone(),
         is_proxied: listen.is_proxied,
-        search: search.map(|search| (search.searcher(), search.desk())),
+        search: search.map(|search| (Finder::Index(search.searcher()), search.desk())),
+        cluster: None,
+        publishers,
         reports: Some(config.dir.join("reports")),
         connections: descriptors.map(|descriptors| descriptors.server),
     };

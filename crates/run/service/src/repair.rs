@@ -9,14 +9,15 @@ use tidewatch_store::{Memory, Store};
 
 use crate::{ServiceError, now_micros};
 
-/// What is derived, or rebuilt, or belongs to a process.
-const NOT_COPIED: [&str; 11] = [
+/// What is derived, or rebuilt, or belongs to a process, or names pages by numbers that they lose.
+const NOT_COPIED: [&str; 12] = [
     "db",
     "db.new",
     "sieve",
     "synced",
     "frontier.snapshot",
     "frontier.new",
+    "topic.snapshot",
     "lock",
     "format",
     "index",

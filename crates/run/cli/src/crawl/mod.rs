@@ -4,6 +4,7 @@ mod log;
 mod node;
 mod scope;
 mod seeds;
+mod topic;
 mod view;
 
 use std::net::SocketAddr;
@@ -18,8 +19,9 @@ use tidewatch_service::{Service, ServiceConfig, ServiceError};
 use self::log::Log;
 use self::node::NodeArgs;
 use self::scope::ScopeArgs;
+use self::topic::TopicArgs;
 use self::view::View;
-use crate::listen::ListenArgs;
+use crate::listen::{ListenArgs, PublisherArgs};
 use crate::output;
 
 #[derive(clap::Args)]
@@ -46,6 +48,8 @@ pub(crate) struct Args {
     max_pages: Option<u64>,
     #[command(flatten)]
     scope: ScopeArgs,
+    #[command(flatten)]
+    topic: TopicArgs,
     /// Least time between two visits to a page whose habits are unknown (default 4h; 0s for none).
     /// Pages that change come down to `revisit.least`, quiet ones rest up to `revisit.most`.
     #[arg(long, value_name = "SPAN", conflicts_with = "once")]
@@ -63,6 +67,8 @@ pub(crate) struct Args {
     listen: Option<SocketAddr>,
     #[command(flatten)]
     serve: ListenArgs,
+    #[command(flatten)]
+    publishers: PublisherArgs,
     #[command(flatten)]
     node: NodeArgs,
     /// Log to standard error as JSON, one object a line.
@@ -99,6 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         crawl.budget = budget;
     }
     args.scope.apply(&mut crawl)?;
+    args.topic.apply(&mut crawl)?;
     if let Some(usual) = args.min_revisit {
         crawl.revisit.usual = usual;
     }
@@ -107,6 +114,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let log = if args.log_json { Log::Json } else { Log::Plain };
     if let Some(brokers) = &args.node.cluster {
+        ensure!(
+            args.publishers.settings()?.is_none(),
+            "--publishers does not work with --cluster yet; send hints to POST /api/hints"
+        );
         let rest = node::Rest {
             crawl,
             dir: &args.dir,
@@ -115,6 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             duration: args.duration,
             log,
             print_stored: args.print_stored,
+            listen: args.listen.map(|address| args.serve.at(address)).transpose()?,
         };
         return node::run(&args.node, brokers, rest);
     }
@@ -123,6 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         seeds: seeds::read(&args.seeds)?,
         index: crawl.index && args.listen.is_some(),
         listen: args.listen.map(|address| args.serve.at(address)).transpose()?,
+        publishers: args.publishers.settings()?,
         stop_after: args.duration.map(|span| Duration::from_micros(span.as_micros())),
         stop_after_fetches: args.max_pages,
         partitions: args.partitions,
@@ -135,6 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(service.status().pages > 0, ServiceError::NoSeed(args.dir.clone()));
     service.stop_on_signals();
     view.ready(&service.status(), service.address(), began.elapsed());
+    view.publishers(service.publishers_at());
     view.scope(&service.crawl().scope().map(Scope::describe).unwrap_or_default());
     view.descriptors(service.descriptors());
     view.own_hosts(&config.crawl.own_hosts().collect::<Vec<_>>());
@@ -152,7 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let why = match ended {
         Ended::Time => "its time is up",
-        Ended::Fetches => "it has made the fetches asked for",
+        Ended::Fetches => "it has reached its limit of fetches",
         Ended::Told => "you stopped it",
         Ended::CannotStart => "nothing can be fetched",
         Ended::Done => "every page in scope that answers was fetched",

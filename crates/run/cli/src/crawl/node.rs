@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tidewatch_core::{PageId, Span};
-use tidewatch_node::{Node, NodeConfig, NodeFigures, NodeObserver};
+use tidewatch_node::{NodeConfig, NodeFigures, NodeObserver};
 use tidewatch_partition::{Config, Net, Partition, Watch};
+use tidewatch_service::{Listen, NodeService, NodeServiceConfig};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -24,10 +25,11 @@ pub(super) struct NodeArgs {
     /// Crawl as one node of a cluster: addresses of its NATS brokers, such as
     /// nats://a.example,nats://b.example,nats://c.example. See docs/cluster.md.
     #[arg(long, value_name = "URLS", requires = "checkpoints",
-          conflicts_with_all = ["once", "max_pages", "listen"])]
+          conflicts_with_all = ["once", "max_pages"])]
     pub(super) cluster: Option<String>,
-    /// A directory that all nodes share, for checkpoints: another node continues from there.
-    #[arg(long, value_name = "DIR", requires = "cluster")]
+    /// Where checkpoints go, from which another node continues: a directory that all nodes share, or
+    /// s3://BUCKET/PREFIX.
+    #[arg(long, value_name = "WHERE", requires = "cluster")]
     checkpoints: Option<String>,
     /// Time between two checkpoints of a partition.
     #[arg(long, value_name = "SPAN", default_value = "5m")]
@@ -43,6 +45,7 @@ pub(super) struct Rest<'a> {
     pub(super) duration: Option<Span>,
     pub(super) log: Log,
     pub(super) print_stored: bool,
+    pub(super) listen: Option<Listen>,
 }
 
 fn duration(span: Span) -> Duration {
@@ -51,7 +54,7 @@ fn duration(span: Span) -> Duration {
 
 /// Crawls as a node until its time is up, or a signal or an operator ends it.
 pub(super) fn run(args: &NodeArgs, brokers: &str, rest: Rest<'_>) -> Result<()> {
-    let config = NodeConfig {
+    let node = NodeConfig {
         dir: rest.dir.to_owned(),
         brokers: brokers.to_owned(),
         checkpoints: args.checkpoints.clone().unwrap_or_default(),
@@ -60,11 +63,12 @@ pub(super) fn run(args: &NodeArgs, brokers: &str, rest: Rest<'_>) -> Result<()> 
         partitions: rest.partitions,
         crawl: rest.crawl,
     };
+    let config = NodeServiceConfig { node, listen: rest.listen, learn_from_clicks: true };
     let stop = Arc::new(AtomicBool::new(false));
     let view = Arc::new(NodeView { log: rest.log, print_stored: rest.print_stored });
     Runtime::new()?.block_on(async {
-        let net = Arc::new(Net::of(&config.crawl)?);
-        let (node, notes) = Box::pin(Node::join(config)).await?;
+        let net = Net::of(&config.node.crawl)?;
+        let (node, notes) = Box::pin(NodeService::join(config)).await?;
         notes.iter().for_each(|note| view.note(note));
         view.joined(&node);
         tokio::spawn(stop_on_signals(Arc::clone(&stop)));
@@ -97,7 +101,7 @@ struct NodeView {
 }
 
 impl NodeView {
-    fn joined(&self, node: &Node) {
+    fn joined(&self, node: &NodeService) {
         let (name, record) = (node.name(), node.record());
         let message = format!(
             "node {name} has joined a cluster of {} partitions with a budget of {}/s",
@@ -105,11 +109,16 @@ impl NodeView {
         );
         let figures = [("node", name.into()), ("partitions", record.partitions.into())];
         self.log.say("joined", &message, &figures);
+        if let Some(at) = node.address() {
+            let at = format!("http://{at}/");
+            let message = format!("search and dashboard at {at}");
+            self.log.say("listening", &message, &[("at", at.into())]);
+        }
     }
 }
 
 impl NodeObserver for NodeView {
-    fn watch(&self, _partition: u32) -> Box<dyn Watch + Send> {
+    fn watch(&self, _partition: u32, _dir: &Path) -> Box<dyn Watch + Send> {
         Box::new(PrintStored(self.print_stored))
     }
 
@@ -119,7 +128,8 @@ impl NodeObserver for NodeView {
 
     fn progress(&self, figures: &NodeFigures) {
         let open = figures.partitions.iter().filter(|part| part.is_open).count();
-        let rate: f64 = figures.partitions.iter().map(|part| part.fetches_per_s).sum();
+        // The sum of nothing is −0.
+        let rate = figures.partitions.iter().map(|part| part.fetches_per_s).sum::<f64>() + 0.0;
         let statuses = figures.partitions.iter().filter_map(|part| part.status.as_ref());
         let (mut pages, mut held) = (0, 0);
         for status in statuses {

@@ -23,8 +23,8 @@ pub(super) struct ScopeArgs {
     /// Take in no URL that matches. May be repeated.
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<UrlPattern>,
-    /// A file of hosts within reach whatever the seeds, one a line: a.example, or *.a.example with all
-    /// below it.
+    /// A file of hosts in scope besides those of the seeds, one a line: a.example, or *.a.example with
+    /// all its subdomains.
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
     /// File types wanted, such as html,pdf. Name html if links are to be followed; sitemaps and feeds
@@ -41,6 +41,10 @@ pub(super) struct ScopeArgs {
     /// Most pages of one host.
     #[arg(long, value_name = "N")]
     pages_per_host: Option<u32>,
+    /// Ask the search forms of this host, by GET alone: a.example, or *.a.example with all its subdomains.
+    /// Off otherwise. May be repeated; to be given at every start.
+    #[arg(long, value_name = "HOST")]
+    forms: Vec<ListedHost>,
     /// A host of your own, whose robots.txt is not obeyed. May be repeated.
     #[arg(long, value_name = "HOST")]
     own: Vec<String>,
@@ -62,6 +66,7 @@ impl ScopeArgs {
         set("scope.types", list(&self.types))?;
         let hosts = self.hosts.as_deref().map(read_hosts).transpose()?;
         set("scope.hosts", hosts.as_deref().and_then(list))?;
+        set("forms.hosts", list(&self.forms))?;
         set("scope.requisites", self.requisites.then_some(Value::Boolean(true)))?;
         set("hygiene.depth", self.depth.map(|depth| Value::Integer(depth.into())))?;
         set("hygiene.pages_per_host", self.pages_per_host.map(|most| Value::Integer(most.into())))?;
@@ -73,7 +78,7 @@ impl ScopeArgs {
     }
 }
 
-fn list<T: ToString>(items: &[T]) -> Option<Value> {
+pub(super) fn list<T: ToString>(items: &[T]) -> Option<Value> {
     let items: Vec<Value> = items.iter().map(|item| Value::String(item.to_string())).collect();
     (!items.is_empty()).then_some(Value::Array(items))
 }

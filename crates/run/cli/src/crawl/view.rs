@@ -58,6 +58,14 @@ impl View {
         }
     }
 
+    /// Logs where publishers are listened to.
+    pub(super) fn publishers(&self, at: Option<SocketAddr>) {
+        if let Some(at) = at {
+            let message = format!("publishers may speak at http://{at}/");
+            self.log.say("publishers", &message, &[("at", at.to_string().into())]);
+        }
+    }
+
     /// Logs which URLs are taken in.
     pub(super) fn scope(&self, scope: &str) {
         self.log.say("scope", &format!("scope: {scope}"), &[("scope", scope.into())]);

@@ -218,11 +218,11 @@ impl Summary {
         rows.push(row("gone", Cell::count(self.gone), "pages that no longer exist"));
         rows.push(row("failed fetches", sum(&self.failures), &listed(&self.failures)));
         rows.push(row(
-            "disallowed",
+            "disallowed URLs",
             Cell::count(self.disallowed),
-            "URLs that robots.txt disallows",
+            "skipped, as robots.txt says",
         ));
-        rows.push(row("skipped URLs", sum(&self.dropped), &listed(&self.dropped)));
+        rows.push(row("other skipped URLs", sum(&self.dropped), &listed(&self.dropped)));
         rows
     }
 

@@ -126,9 +126,15 @@ fn a_search_a_click_and_its_weight_while_the_dashboard_moves() {
     let page = format!("/dashboard/page?url={}", url.replace(':', "%3A").replace('/', "%2F"));
     for (width, scheme) in [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")] {
         browser.dress(width, 900, scheme);
-        for path in
-            ["/dashboard", "/dashboard/hosts", "/dashboard/sources", &page, "/dashboard/what-if"]
-        {
+        for path in [
+            "/dashboard",
+            "/dashboard/hosts",
+            "/dashboard/sources",
+            "/dashboard/rules",
+            "/dashboard/hints",
+            &page,
+            "/dashboard/what-if",
+        ] {
             browser.open(&at(path));
             assert_eq!(browser.value(FAULTS), serde_json::json!([]), "{path} at {width} {scheme}");
         }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidewatch_archive::read_at;
 use tidewatch_core::calendar::from_rfc3339;
@@ -11,6 +11,8 @@ use tidewatch_core::calendar::from_rfc3339;
 use crate::living::Living;
 use crate::tool::{Folder, rows};
 
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
 const CRAWL: &str = "crawl seeds --dir crawl --config crawl.toml --budget 2000/s";
 
 fn get(at: SocketAddr, path: &str) -> String {
@@ -21,6 +23,28 @@ fn get(at: SocketAddr, path: &str) -> String {
     answer
 }
 
+/// What a path answers once `is_there` holds of it.
+fn wait_for(at: SocketAddr, path: &str, is_there: impl Fn(&str) -> bool) -> String {
+    let began = Instant::now();
+    loop {
+        if TcpStream::connect(at).is_ok() {
+            let answer = get(at, path);
+            if is_there(&answer) {
+                return answer;
+            }
+        }
+        assert!(began.elapsed() < PATIENCE, "{path}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Whether figures say that so many pages are held.
+fn holds(status: &str, pages: u64) -> bool {
+    let body = status.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let status: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    status["tally"]["held"].as_u64() >= Some(pages)
+}
+
 #[test]
 fn a_crawl_shows_its_figures_while_it_runs_and_exports_what_it_knows() {
     let living = Living::serve(8, 12);
@@ -28,25 +52,28 @@ fn a_crawl_shows_its_figures_while_it_runs_and_exports_what_it_knows() {
     let at = free.local_addr().unwrap();
     drop(free);
     let crawl = Command::new(env!("CARGO_BIN_EXE_tidewatch"))
-        .args(format!("{CRAWL} --for 5s --listen {at} --log-json").split(' '))
+        .args(format!("{CRAWL} --for 10m --listen {at} --log-json").split(' '))
         .current_dir(living.folder.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(3));
+    let status = wait_for(at, "/status.json", |answer| holds(answer, 8 * 12));
+    assert!(status.contains("\"policy\":\"price\""));
     let metrics = get(at, "/metrics");
     assert!(metrics.starts_with("HTTP/1.1 200") && metrics.contains("version=0.0.4"), "{metrics}");
     for line in ["tidewatch_hosts_known 8", "tidewatch_responses_total{status=\"200\"} "] {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
-    assert!(get(at, "/status.json").contains("\"policy\":\"price\""));
     assert!(get(at, "/dashboard").contains("Pages stored"));
-    assert!(get(at, "/search?q=the").contains("class=\"results\""), "pages are found as they come");
+    let recipe = get(at, "/dashboard/reports");
+    wait_for(at, "/search?q=the", |answer| answer.contains("class=\"results\""));
     let busy = living.folder.run("status --dir crawl --json").ok();
     assert!(busy.contains("\"tally\""), "status can be asked for while it runs");
     let second = living.folder.run(&format!("{CRAWL} --for 1s"));
     assert!(second.code == 1 && second.err.contains("in use by another"), "{}", second.err);
+    let told = Command::new("kill").arg(crawl.id().to_string()).status().unwrap();
+    assert!(told.success());
     let done = crawl.wait_with_output().unwrap();
     assert!(done.status.success());
     let log = String::from_utf8(done.stderr).unwrap();
@@ -54,6 +81,80 @@ fn a_crawl_shows_its_figures_while_it_runs_and_exports_what_it_knows() {
     assert_eq!(first["event"], "ready");
     assert!(log.contains("\"scope\":\"the seeds' domains: "), "{log}");
     exports(&living.folder);
+    follow(&recipe, &living.folder);
+}
+
+/// Does what the Reports page says while there is no report.
+fn follow(page: &str, folder: &Folder) {
+    let (_, rest) = page.split_once("<pre").expect("a recipe");
+    let (recipe, _) = rest.split_once('>').unwrap().1.split_once("</pre>").unwrap();
+    for line in recipe.replace("DIR", "crawl").replace("\\\n", " ").lines() {
+        match line.trim().split_once(' ').unwrap() {
+            ("mkdir", dir) => std::fs::create_dir(folder.path().join(dir)).unwrap(),
+            ("tidewatch", args) => _ = folder.run(args).ok(),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(folder.read("crawl/reports/policies.html").contains("uniform"));
+}
+
+/// Every option of the scope reaches the crawl, which prints its scope.
+#[test]
+fn the_options_of_the_scope_are_those_of_the_crawl() {
+    let folder = Folder::with(&[("list", "# ours\n*.b.example\n")]);
+    let crawl = |options: &str| {
+        // Nobody listens there.
+        folder.run(&format!("crawl http://127.0.0.1:9/ --dir {} --for 1s {options}", options.len()))
+    };
+    let printed = crawl("").err;
+    assert!(printed.contains("scope: the seeds' domains: 127.0.0.1\n"), "{printed}");
+    assert!(printed.contains("--allow-private"), "it is blocked: {printed}");
+    let options = "--scope host --include /docs/* --exclude *.zip --hosts list --types html,pdf \
+                   --requisites --depth 3 --pages-per-host 70 --own 127.0.0.1 --allow-private";
+    let printed = crawl(options).err;
+    let wanted = "scope: the seeds' hosts: 127.0.0.1; the listed hosts: *.b.example; only URLs like /docs/*; \
+                  no URLs like *.zip; only files of type html, pdf; the requisites of pages on any host; \
+                  at most 3 links from a seed; at most 70 pages of a host\n";
+    assert!(printed.contains(wanted), "{printed}");
+    assert!(
+        printed.contains("robots.txt is not obeyed on your own hosts: 127.0.0.1\n"),
+        "{printed}"
+    );
+    assert!(printed.contains("connect") && !printed.contains("--allow-private"), "{printed}");
+    assert!(crawl("--scope everything").err.contains("scope: the whole web\n"));
+}
+
+/// The credentials and headers of an own site are sent to it.
+#[test]
+fn an_own_site_gets_its_credentials() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let settings = format!(
+        "[politeness]\nallow_private = true\nleast_gap = \"10ms\"\n[host.\"http://{at}\"]\nbasic = \"me:pw\"\n\
+         cookie = \"id=7\"\nheaders = {{ X-Key = \"k\" }}\n"
+    );
+    let folder = Folder::with(&[("own.toml", &settings)]);
+    let server = std::thread::spawn(move || {
+        listener.incoming().take(2).map(|socket| answer_once(&mut socket.unwrap())).last()
+    });
+    folder
+        .run(&format!("crawl http://{at}/ --dir d --config own.toml --max-pages 1 --for 40s"))
+        .ok();
+    let asked = server.join().unwrap().unwrap().to_lowercase();
+    assert!(asked.starts_with("get / http"), "{asked}");
+    for header in ["authorization: basic bwu6chc=", "cookie: id=7", "x-key: k"] {
+        assert!(asked.contains(&format!("\r\n{header}\r\n")), "{header} in {asked}");
+    }
+}
+
+/// Reads a request, and answers it with a page.
+fn answer_once(socket: &mut TcpStream) -> String {
+    let mut asked = [0; 4096];
+    let length = socket.read(&mut asked).unwrap();
+    socket
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\npage")
+        .unwrap();
+    String::from_utf8_lossy(&asked[..length]).into_owned()
 }
 
 fn exports(folder: &Folder) {
@@ -218,12 +319,16 @@ fn a_crawl_that_could_not_start_is_started_again() {
     let own = "[politeness]\nallow_private = true\nleast_gap = \"10ms\"\naddress_gap = \"1ms\"\n";
     let folder = Folder::with(&[("own.toml", own)]);
     let at = serve_always("", "200 OK");
-    let first = folder.run(&format!("crawl http://{at}/ --dir d --for 40s"));
-    assert_eq!(first.code, 1, "{}", first.err);
-    let began = std::time::Instant::now();
-    let again = folder.run("crawl --dir d --for 60s --max-pages 1 --config own.toml").ok();
-    assert!(began.elapsed() < Duration::from_secs(30), "it waited: {again}");
-    assert!(again.contains("the fetches asked for"), "{again}");
+    for partitions in [1, 3] {
+        let crawl = format!("--dir d{partitions} --partitions {partitions}");
+        let first = folder.run(&format!("crawl http://{at}/ {crawl} --for 40s"));
+        assert_eq!(first.code, 1, "{}", first.err);
+        let began = Instant::now();
+        let again = folder.run(&format!("crawl {crawl} --for 60s --max-pages 1 --config own.toml"));
+        let told = again.ok();
+        assert!(began.elapsed() < Duration::from_secs(30), "{partitions}: it waited: {told}");
+        assert!(told.contains("its limit of fetches"), "{partitions}: {told}");
+    }
 }
 
 #[test]
@@ -240,7 +345,7 @@ fn a_crawl_that_cannot_start_ends_early_and_says_what_to_do() {
         (closed, "--config own.toml", "robots.txt disallows"),
     ];
     for (number, (at, options, words)) in cases.into_iter().enumerate() {
-        let began = std::time::Instant::now();
+        let began = Instant::now();
         let run = folder.run(&format!("crawl http://{at}/ --dir d{number} --for 40s {options}"));
         assert_eq!(run.code, 1, "{options}: {}{}", run.out, run.err);
         assert!(began.elapsed() < Duration::from_secs(30), "it ends before its time");
@@ -249,7 +354,7 @@ fn a_crawl_that_cannot_start_ends_early_and_says_what_to_do() {
         let first = why.lines().nth(1).unwrap();
         assert!(first.contains(words), "the obstacle comes first: {why}");
     }
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let run = folder.run(&format!("crawl http://{walled}/ --dir several --partitions 3 --for 40s"));
     assert!(run.code == 1 && run.err.contains("--allow-private"), "{}", run.err);
     assert!(began.elapsed() < Duration::from_secs(30), "several partitions end early too");

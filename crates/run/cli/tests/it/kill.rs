@@ -18,8 +18,8 @@ use tidewatch_web::Served;
 
 use crate::living::{Living, all_readable};
 
-/// The crawler must be ready again this long after it was started.
-const READY: Duration = Duration::from_secs(5);
+/// The crawler must be ready again this long after it was started. It takes a second on an idle machine.
+const READY: Duration = Duration::from_secs(30);
 /// Requests under way at once, as the settings say.
 const IN_FLIGHT: usize = 32;
 /// Requests a second that a host allows, as the settings say.
@@ -33,10 +33,10 @@ const MOMENT_HOSTS: usize = 40;
 const MOMENT_PAGES: usize = 40;
 
 /// Moments that no clock chooses.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn between(&mut self, least: u64, most: u64) -> u64 {
+    pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         least + (self.0 >> 33) % (most - least)
     }

@@ -14,6 +14,12 @@ fn robots_names_the_deciding_line() {
     let json = folder.run("robots robots.txt --agent Bot --json http://h/a").ok();
     let want = r#"{"url":"http://h/a","verdict":"deny","line":2,"rule":"Disallow: /a","crawl_delay_s":2.0}"#;
     assert_eq!(json.trim_end(), want);
+    // A crawl asks for canonical URLs.
+    let verdict = folder.run("robots robots.txt --agent Bot http://h/%61 http://h/a/../z").ok();
+    assert_eq!(
+        verdict,
+        "deny\thttp://h/%61\tline 2: Disallow: /a\nallow\thttp://h/a/../z\tno line matches\n"
+    );
     let missing = folder.run("robots none.txt --agent Bot http://h/");
     assert_eq!(missing.code, 1);
     assert!(missing.err.contains("cannot open none.txt"), "{}", missing.err);

@@ -5,6 +5,7 @@
 mod bad_tables;
 mod bad_traces;
 mod browser;
+mod cluster;
 mod crawls;
 mod descriptors;
 mod diff;

@@ -65,9 +65,44 @@ fn a_running_crawl_says_why() {
             assert!(told.starts_with(seed) && told.lines().count() > 1, "{told}");
             let unknown = living.folder.run(&format!("why {seed}never --dir crawl"));
             assert!(unknown.code == 1 && unknown.err.contains("does not know"), "{}", unknown.err);
+            asks_for_rules(&living);
+            labels_a_host(&living);
             crawl.join().unwrap().ok();
         });
+        asks_for_rules(&living);
+        labels_a_host(&living);
         living.folder.run(&format!("why {seed} --dir crawl")).ok();
+    }
+}
+
+/// Rules are listed and decided about while a crawl runs, and when it does not.
+fn asks_for_rules(living: &Living) {
+    let listed = living.folder.run("rules --dir crawl --json").ok();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert!(listed["rules"].is_array(), "{listed}");
+    let unknown = living.folder.run("rules --dir crawl --veto 0123456789abcdef");
+    assert!(unknown.code == 1 && unknown.err.contains("knows no rule"), "{}", unknown.err);
+    for wrong in ["--veto 12", "--pin 0123456789abcdef --undo 0123456789abcdef"] {
+        assert_eq!(living.folder.run(&format!("rules --dir crawl {wrong}")).code, 2, "{wrong}");
+    }
+}
+
+/// Hosts are labelled while a crawl runs, and when it does not; a label is listed until it is taken back.
+fn labels_a_host(living: &Living) {
+    let hosts = || -> Value {
+        let listed = living.folder.run("label --dir crawl --json").ok();
+        serde_json::from_str::<Value>(&listed).unwrap()["hosts"].take()
+    };
+    let told = living.folder.run("label --dir crawl http://pills.test/x spam").ok();
+    assert_eq!(told, "http://pills.test is labelled spam.\n");
+    let listed = hosts();
+    assert_eq!(listed[0]["host"], "http://pills.test", "{listed}");
+    assert_eq!(listed[0]["label"], "spam", "{listed}");
+    assert!(listed[0]["chance"].as_f64().unwrap() > 0.9, "{listed}");
+    living.folder.run("label --dir crawl http://pills.test/y none").ok();
+    assert!(hosts().as_array().unwrap().iter().all(|host| host["label"].is_null()));
+    for wrong in ["http://pills.test/", "http://pills.test/ bad"] {
+        assert_eq!(living.folder.run(&format!("label --dir crawl {wrong}")).code, 2, "{wrong}");
     }
 }
 

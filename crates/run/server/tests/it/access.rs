@@ -169,6 +169,7 @@ fn the_api_refuses_in_json() {
     let refusals = [
         ("POST", "/api/budget", 401),
         ("POST", "/api/seeds", 401),
+        ("POST", "/api/hints", 401),
         ("GET", "/api/budget", 405),
         ("GET", "/api/search?q=a&page=0", 400),
         ("GET", "/api/search?q=a&count=x", 400),

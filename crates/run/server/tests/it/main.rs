@@ -18,7 +18,7 @@ use tidewatch_core::PageId;
 use tidewatch_search::clicks::{ClickSettings, Desk};
 use tidewatch_search::{Index, IndexDocument, Writer};
 use tidewatch_server::ask::{Questions, channel};
-use tidewatch_server::{Options, Server};
+use tidewatch_server::{Finder, Options, Server};
 use tokio::runtime::Runtime;
 
 pub(crate) const TOKEN: &str = "a token of enough characters";
@@ -69,7 +69,9 @@ impl Stage {
             token: Some(TOKEN.to_owned()),
             names: vec!["search.example".to_owned()],
             is_proxied: false,
-            search: Some((index.searcher(), Arc::clone(&desk))),
+            search: Some((Finder::Index(index.searcher()), Arc::clone(&desk))),
+            cluster: None,
+            publishers: None,
             reports: Some(dir.path().join("reports")),
             connections: None,
         };

@@ -27,6 +27,8 @@ fn results_are_shown_paged_and_counted() {
     let first = stage.get("/search?q=tide");
     assert_eq!((first.status, links(&first.body).len()), (200, 10));
     assert!(first.body.contains("<mark>Tide") || first.body.contains("25 pages in"));
+    // When it changed before the crawl saw it is not known.
+    assert!(first.body.contains("this version first seen 1 hour ago"), "{}", first.body);
     assert!(first.body.contains("rel=\"next\" href=\"/search?q=tide&amp;page=2\""));
     let last = stage.get("/search?q=tide&page=3");
     assert!(

@@ -11,9 +11,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_fetch::Hosts;
+use tidewatch_partition::hints::Sender;
 use tidewatch_partition::{CrawlError, Ended, Partition, Watch};
 use tidewatch_service::{
     Export, ExportedPage, Handle, Listen, Observer, Service, ServiceConfig, ServiceError,
@@ -182,13 +184,19 @@ impl Observer for Stored {}
 
 /// The body of an answer of the service's server.
 fn get(at: SocketAddr, path: &str) -> String {
+    let (head, body) = ask(at, path);
+    assert!(head.starts_with("HTTP/1.1 200") || head.starts_with("HTTP/1.1 303"), "{path}: {head}");
+    body
+}
+
+/// An answer of the service's server: what precedes the body, and the body.
+fn ask(at: SocketAddr, path: &str) -> (String, String) {
     let mut socket = TcpStream::connect(at).unwrap();
     write!(socket, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200") || head.starts_with("HTTP/1.1 303"), "{path}: {head}");
-    body.to_owned()
+    (head.to_owned(), body.to_owned())
 }
 
 /// A crawl in three partitions has all that a crawl in one has: index, search page, clicks, dashboard,
@@ -218,6 +226,13 @@ fn several_partitions_do_all_that_one_does() {
         assert!(handle.why(&url).unwrap().unwrap().copy.is_some(), "{url}");
         assert!(get(at, &format!("/api/why?url={url}")).contains("\"price\""));
     }
+    let clicks = |url: &str| {
+        let told = get(at, &format!("/api/why?url={url}"));
+        let told: Value = serde_json::from_str(&told).unwrap();
+        told["value"]["clicks_per_s"].as_f64()
+    };
+    let before = hits.iter().filter_map(|hit| Some((hit, clicks(&hit.url)?)));
+    let before: Vec<_> = before.collect();
     // A click on a page of each partition reaches the policy of its owner.
     let shown = get(at, "/search?q=water");
     let links: Vec<&str> = shown.split("href=\"/go?t=").skip(1).collect();
@@ -227,7 +242,8 @@ fn several_partitions_do_all_that_one_does() {
     }
     let hosts = get(at, "/dashboard/hosts");
     assert!(web.names().iter().all(|(name, _)| hosts.contains(name)), "{hosts}");
-    for path in ["/dashboard", "/dashboard/sources", "/metrics", "/status.json"] {
+    for path in ["/dashboard", "/dashboard/sources", "/dashboard/rules", "/metrics", "/status.json"]
+    {
         get(at, path);
     }
     let status = handle.status().unwrap();
@@ -240,8 +256,22 @@ fn several_partitions_do_all_that_one_does() {
     let seed = CanonicalUrl::parse("http://unknown.example/seed").unwrap();
     handle.add_seeds(vec![seed.clone()]).unwrap();
     assert!(handle.why(&seed).unwrap().is_some());
-    // The search log is read every two seconds.
-    std::thread::sleep(Duration::from_secs(3));
+    // A hint about a page of each partition, a page that is new, and one that no seed's host has.
+    let pages = hits.iter().map(|hit| CanonicalUrl::parse(&hit.url).unwrap());
+    let strange = ["http://unknown.example/new", "http://strange.example/"];
+    let pages = pages.chain(strange.map(|url| CanonicalUrl::parse(url).unwrap())).collect();
+    let received = handle.take_hints(Sender::default(), pages).unwrap();
+    assert_eq!((received.new, received.dropped, received.refused), (1, 1, 0), "{received:?}");
+    assert_eq!((received.hinted + received.waiting) as usize, hits.len(), "{received:?}");
+    let hinted: Value = serde_json::from_str(&get(at, "/api/hints")).unwrap();
+    let hinted = hinted["hints"].as_array().unwrap();
+    assert!(hinted.iter().any(|hint| hint["kind"] == "push:api"), "{hinted:?}");
+    assert!(get(at, "/dashboard/hints").contains("push:api"));
+    // The search log is read every two seconds. Without clicks no page is thought to be clicked more often.
+    wait_until(|| {
+        let heard = before.iter().filter(|(hit, before)| clicks(&hit.url) > Some(*before));
+        heard.map(|(hit, _)| hit.page.partition()).collect::<HashSet<u32>>().len() > 1
+    });
     handle.stop();
     let (ended, stored, mut service) = thread.join().unwrap();
     assert_eq!(ended, Ended::Told);

@@ -148,6 +148,18 @@ fn contents_of_files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
+/// What was learnt about a topic names pages by their numbers, which are others in the repaired crawl.
+#[test]
+fn fits_of_pages_are_not_given_to_others() {
+    let dir = tempfile::tempdir().unwrap();
+    crawled(dir.path());
+    fs::write(dir.path().join("topic.snapshot"), "learnt").unwrap();
+    let to = dir.path().with_extension("repaired");
+    repair(dir.path(), &to, &|_| {}).unwrap();
+    assert!(!to.join("topic.snapshot").exists());
+    fs::remove_dir_all(to).unwrap();
+}
+
 /// Every kind of damage to every file: whatever can still be read is in the repaired crawl, nothing is
 /// invented, what is lost is told exactly, and the damaged directory stays as it is.
 #[test]
