@@ -14,9 +14,9 @@ use tidewatch_partition::announced::Announced;
 use crate::delivery::Seen;
 use crate::subscription::{Mode, Subscription, Verified};
 
-/// Subscriptions at a time. Further pages are left to their usual visits.
+/// Most subscriptions at a time. Hubs of further pages are ignored.
 const MOST: usize = 1_000;
-/// Questions to hubs at a time.
+/// Most requests to hubs in one round.
 const MOST_AT_ONCE: usize = 8;
 
 /// Subscriptions by the last part of their callbacks.
@@ -33,7 +33,7 @@ struct Entry {
     minute: (u64, u32),
 }
 
-/// What a hub is to be asked.
+/// A request to be sent to a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) mode: Mode,
@@ -52,15 +52,16 @@ pub struct SubscriptionView {
     pub hub: String,
     /// Unix time until which the hub delivers; 0 if it has not confirmed yet.
     pub active_until_s: u64,
-    /// Whether it goes on; otherwise the hub is being asked to end it.
+    /// Whether we want it; otherwise the hub is being asked to end it.
     pub is_wanted: bool,
 }
 
-/// Deliveries of a topic that are read in a minute.
+/// Most deliveries of a topic that are read in a minute.
 const MOST_A_MINUTE: u32 = 60;
 
 impl Book {
-    /// Reads the file. One that cannot be read is an error: its subscriptions would go on at their hubs.
+    /// Reads the file. A damaged file is an error: without it the subscriptions would continue at their hubs
+    /// and nobody could end them.
     pub(crate) fn open(file: &Path) -> io::Result<Book> {
         let text = match fs::read_to_string(file) {
             Ok(text) => text,
@@ -91,7 +92,7 @@ impl Book {
         Ok(())
     }
 
-    /// A page says which hubs announce its changes.
+    /// Updates the subscriptions of a page from the hubs that it names.
     pub(crate) fn note(&mut self, announced: &Announced) {
         let Announced { page, topic, hubs } = announced;
         let (page, topic) = (page.as_str(), topic.as_str());
@@ -121,7 +122,7 @@ impl Book {
         }
     }
 
-    /// What hubs are to be asked now. Forgets what is over.
+    /// The requests to send to hubs now. Removes subscriptions that have ended.
     pub(crate) fn questions(&mut self, now: u64) -> Vec<Question> {
         let before = self.all.len();
         self.all.retain(|_, entry| !entry.subscription.is_over(now));
@@ -141,7 +142,7 @@ impl Book {
         questions
     }
 
-    /// A hub asks whether we want this. `false` if not.
+    /// Answers a hub that verifies a request of ours; `false` if we made no such request.
     pub(crate) fn verify(
         &mut self,
         id: &str,
@@ -159,7 +160,7 @@ impl Book {
         verified != Verified::Refused
     }
 
-    /// A hub ends a subscription, or does not begin it.
+    /// Notes that a hub has denied a subscription, new or existing.
     pub(crate) fn deny(&mut self, id: &str, topic: &str, now: u64) -> bool {
         let Some(entry) = self.all.get_mut(id) else { return false };
         let is_denied = entry.subscription.deny(topic, now);
@@ -167,8 +168,8 @@ impl Book {
         is_denied
     }
 
-    /// The topic and the secret of a subscription; `None` if it is not known. A topic that delivers too often
-    /// or without a lease has no secret.
+    /// The topic and the secret of a subscription; `None` if it is not known. In place of the secret comes a
+    /// [`Shut`] if the lease has ended or the topic delivers too often.
     pub(crate) fn receive(&mut self, id: &str, now: u64) -> Option<(String, Result<String, Shut>)> {
         let entry = self.all.get_mut(id)?;
         let one = &entry.subscription;
@@ -184,7 +185,7 @@ impl Book {
         Some((one.topic().to_owned(), secret))
     }
 
-    /// What is new in a delivery whose signature is right; `None` if it came before.
+    /// The URLs that are new in a delivery with a valid signature; `None` if the delivery is a repetition.
     pub(crate) fn news(
         &mut self,
         id: &str,

@@ -1,4 +1,4 @@
-//! What a hub delivers: is it the hub's, is it new, and which pages does it speak of?
+//! Checks a delivery of a hub: is it signed, is it new, and which pages does it name?
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use tidewatch_parse::reading::Scope;
 use tidewatch_partition::announced::{header_links, is_same_site};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Entries of a topic that are remembered. Beyond, all are forgotten and count as new once more.
+/// Most entries of a topic that are remembered. Beyond that all are forgotten, so each counts as new again.
 const MOST_ENTRIES: usize = 4_096;
-/// Deliveries of a topic that are remembered.
+/// Most deliveries of a topic that are remembered.
 const MOST_BODIES: usize = 64;
 
 /// Whether `header` signs `body` with `secret`: `sha256=…`, or another hash that WebSub names.
@@ -38,8 +38,8 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
-/// Whether the headers say that the content is of this topic. A hub that does not say is believed: the
-/// callback is the topic's own.
+/// Whether the `Link` headers agree that the content is of this topic. A delivery without `rel=self` passes:
+/// each topic has a callback of its own.
 pub(crate) fn is_of_topic<'h>(topic: &str, links: impl Iterator<Item = &'h str>) -> bool {
     let own = links.flat_map(header_links).filter(|(_, relation)| *relation == "self");
     own.map(|(target, _)| target).all(|target| {
@@ -68,8 +68,8 @@ impl Seen {
         false
     }
 
-    /// The pages of the topic's own site that a delivery speaks of for the first time, or with another date or
-    /// title than before. What is no feed speaks of the topic itself.
+    /// The pages of the topic's own site that a delivery names for the first time, or with another date or
+    /// title than before. For a body that is not a feed, the topic itself.
     pub(crate) fn news(
         &mut self,
         topic: &CanonicalUrl,

@@ -1,4 +1,4 @@
-//! Who takes the hints: a crawl, or an order of fetches for other crawlers.
+//! The receiver of hints: a crawl, or a frontier for other crawlers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,12 +12,12 @@ pub type Later<'h, T> = Pin<Box<dyn Future<Output = T> + Send + 'h>>;
 
 /// Takes hints.
 pub trait Hearer: Send + Sync + 'static {
-    /// Whether a page of this address would be taken in; `None` if nobody has time to say.
+    /// Whether a page with this URL is in scope; `None` if the hearer is too busy to answer.
     fn covers(&self, url: CanonicalUrl) -> Later<'_, Option<bool>>;
 
-    /// Takes in what a sender says is new or has changed; `None` if nobody has time.
+    /// Takes URLs that a sender says are new or have changed; `None` if the hearer is too busy.
     fn hear(&self, sender: Sender, urls: Vec<CanonicalUrl>) -> Later<'_, Option<Received>>;
 
-    /// What pages have said of their hubs since this was last asked.
+    /// The hubs that pages have named since the last call.
     fn announced(&self) -> Later<'_, Vec<Announced>>;
 }

@@ -1,8 +1,8 @@
-//! IndexNow: a publisher says which of its URLs are new or have changed, and proves with a file on its host
-//! that it may.
+//! IndexNow: a publisher says which of its URLs are new or have changed. A key file on its host proves that
+//! it is the publisher.
 //!
-//! What is checked here needs no network: the form of the key, and that every URL belongs to the host that
-//! the key speaks for. A key file that lies below the root speaks for its directory only.
+//! The checks here need no network: the form of the key, and that every URL belongs to the host and the
+//! directory of the key file.
 
 use serde::Deserialize;
 use tidewatch_core::url::CanonicalUrl;
@@ -42,7 +42,7 @@ pub(crate) struct Submission {
     pub(crate) urls: Vec<CanonicalUrl>,
 }
 
-/// Why a submission is refused unseen.
+/// Why a submission is refused before its key file is looked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unfit {
     #[error("there is no URL in it")]
@@ -112,8 +112,8 @@ fn parse(url: &str) -> Result<CanonicalUrl, Unfit> {
     CanonicalUrl::parse(url).map_err(|_| Unfit::NoUrl(url.chars().take(100).collect()))
 }
 
-/// Where the key must be found, if a file there may speak for all URLs. One over HTTP cannot speak for
-/// HTTPS.
+/// The URL of the key file. An error if a file there is not valid for all URLs; one over HTTP is not valid
+/// for HTTPS URLs.
 fn key_file(
     urls: &[CanonicalUrl],
     publisher: &str,
@@ -136,7 +136,7 @@ fn key_file(
     }
 }
 
-/// Whether a key file names the key: on a line of its own, as text.
+/// Whether a key file has the key on a line of its own.
 pub(crate) fn names_key(file: &[u8], key: &str) -> bool {
     let text = String::from_utf8_lossy(file);
     text.trim_start_matches('\u{feff}').lines().any(|line| line.trim() == key)

@@ -1,7 +1,7 @@
-//! Which keys of publishers are good, and how often their hosts are asked.
+//! Checks the keys of publishers, with few requests to their hosts.
 //!
-//! Anybody can send a submission in the name of any host, so what it makes us fetch is limited: a verdict is
-//! remembered, a host is asked at most once in [`REST`], and only [`AT_ONCE`] hosts at a time.
+//! Anybody can send a submission in the name of any host, so the fetches that it causes are limited: a
+//! verdict is remembered, a host is asked at most once in [`REST`], and only [`AT_ONCE`] hosts at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,25 +15,25 @@ use crate::indexnow::{Submission, authority, names_key};
 
 /// How long a good key stays good.
 const GOOD_FOR: Duration = Duration::from_hours(24);
-/// How long a bad key is not looked for again.
+/// How long a bad key stays bad.
 const BAD_FOR: Duration = Duration::from_mins(10);
-/// Least time between two looks at a host.
+/// Least time between two fetches of key files from a host.
 const REST: Duration = Duration::from_secs(30);
 /// Key files fetched at once.
 const AT_ONCE: usize = 4;
 /// Longest wait for a key file.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Verdicts, and hosts, that are remembered.
+/// Most verdicts, and most hosts, that are remembered.
 const MOST: usize = 10_000;
 
 /// What is known of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Its file was there and names it.
+    /// The key file names it.
     Good,
-    /// It was not, for this reason.
+    /// The key file is missing or does not name it; the reason, for the sender.
     Bad(String),
-    /// It cannot be looked for now.
+    /// The key file cannot be fetched now; the sender should come again.
     Later,
 }
 

@@ -1,17 +1,17 @@
 //! Who says that pages have changed, and may they?
 //!
-//! [`Push`] listens for publishers: as an IndexNow receiver, and as a WebSub subscriber at the hubs that feeds
-//! and headers name. What proves to come from whom it says becomes hints for a [`Hearer`], at most so many
-//! from one publisher (`tidewatch_partition::hints`).
+//! [`Push`] listens for publishers: as an IndexNow receiver, and as a WebSub subscriber at the hubs that
+//! feeds and headers name. A message whose sender is proven becomes hints for a [`Hearer`]. Each publisher
+//! has a limited allowance of hints (`tidewatch_partition::hints`).
 //!
-//! Everything that comes in is a stranger's:
+//! All input comes from strangers:
 //!
 //! - An IndexNow key counts once its file was found on the publisher's host. What strangers can make us fetch
 //!   is limited (`keys`), goes through the crawl's own fetcher with its checks of addresses, and only to
 //!   hosts that the hearer covers.
-//! - A WebSub delivery counts if it is signed with the secret of its subscription, is of its topic and did not
-//!   come before. It speaks of the topic's own site only.
-//! - Bodies, requests, connections and what is remembered of all of them are bounded.
+//! - A WebSub delivery counts if it is signed with the secret of its subscription, names no other topic and
+//!   is no repetition. Only URLs of the topic's own site are taken from it.
+//! - Bodies, requests, connections and the memory of past ones are bounded.
 //!
 //! Must not decide what a hint is worth: the policy learns that.
 
@@ -60,7 +60,7 @@ pub struct PushOptions {
     pub file: PathBuf,
 }
 
-/// Why nobody listens.
+/// Errors that stop [`Push::open`].
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The address cannot be bound.
@@ -76,7 +76,7 @@ pub enum PushError {
     },
 }
 
-/// Listens for publishers; dropping it ends it. Subscriptions stay, and go on at the next start.
+/// Listens for publishers until it is dropped. Subscriptions outlive it: the next start continues them.
 pub struct Push {
     address: SocketAddr,
     state: Arc<State>,
@@ -111,7 +111,7 @@ impl Push {
         self.address
     }
 
-    /// Tells what came in, from any thread.
+    /// A function that reports what came in; it may be called from any thread.
     pub fn reporter(&self) -> impl Fn() -> PushReport + Send + Sync + 'static {
         let state = Arc::clone(&self.state);
         move || state.report()

@@ -1,4 +1,4 @@
-//! The four requests that strangers may make.
+//! The routes, which are open to everybody.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::subscription::Mode;
 
 /// Most bytes of a body.
 const MOST_BODY: usize = 2 << 20;
-/// A body must have come after this.
+/// Time limit for a body.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What a sender who comes too often is told to wait.
+/// `Retry-After` for a sender that comes too often.
 const WAIT_S: &str = "60";
 
 pub(crate) fn router(state: Arc<State>, has_websub: bool) -> Router {
@@ -92,7 +92,7 @@ async fn submit(state: &State, submission: Result<Submission, Unfit>) -> Respons
             return say(status, &unfit.to_string());
         }
     };
-    // Nobody makes us ask hosts that are none of our business.
+    // A submission must not make us fetch from hosts out of scope.
     let mut is_covered = false;
     for url in submission.urls.iter().take(8) {
         match state.hearer.covers(url.clone()).await {
@@ -124,7 +124,7 @@ async fn submit(state: &State, submission: Result<Submission, Unfit>) -> Respons
     }
 }
 
-/// What a hub asks before it begins or ends a subscription.
+/// The query by which a hub verifies that it should begin or end a subscription.
 #[derive(Debug, Deserialize)]
 struct Verification {
     #[serde(rename = "hub.mode")]
@@ -185,7 +185,7 @@ async fn deliver(
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let mut links = headers.get_all(header::LINK).iter().filter_map(|value| value.to_str().ok());
     let is_right = is_signed(&secret, text("x-hub-signature"), &body);
-    // The same answer to right and wrong signatures, so that nobody can try them out (§7.1).
+    // Valid and invalid signatures get the same answer, so that nobody can guess one by trying (§7.1).
     let taken = say(StatusCode::ACCEPTED, "Thank you.");
     if !is_right || !is_of_topic(&topic, &mut links) {
         count(&state.tally.forged);

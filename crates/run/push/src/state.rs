@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::book::{Book, SubscriptionView};
 use crate::hearer::Hearer;
 use crate::keys::Keys;
 
-/// Bodies that are read at once: bounds memory.
+/// Most bodies read at once: bounds memory.
 const MOST_BODIES: usize = 16;
 
 pub(crate) struct State {
@@ -67,8 +67,8 @@ impl State {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the subscriptions. If that fails it is tried again at the next change: a subscription that is
-    /// lost with the file is one more delivery that nobody takes.
+    /// Writes the subscriptions. A failure is ignored, because every later call tries again. A subscription
+    /// that a crash loses meanwhile only delivers in vain.
     pub(crate) fn save(&self) {
         let _ = self.book().save();
     }

@@ -1,4 +1,4 @@
-//! Asks hubs, again and again.
+//! Sends requests to hubs: to subscribe, to renew and to unsubscribe.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::book::Question;
 use crate::state::{State, now};
 use crate::subscription::{Mode, WANTED_LEASE_S};
 
-/// How often pages and leases are looked at.
+/// How often new hubs are taken from the hearer, and leases are checked.
 const EVERY: Duration = Duration::from_secs(2);
-/// Redirects of a hub that are followed.
+/// Most redirects of a hub that are followed.
 const MOST_REDIRECTS: usize = 3;
 
-/// Asks hubs until dropped.
+/// Sends requests to hubs until dropped.
 pub(crate) async fn run(state: Arc<State>, fetcher: Arc<Fetcher>, callback: String) {
     loop {
         let announced = state.hearer.announced().await;
@@ -27,8 +27,8 @@ pub(crate) async fn run(state: Arc<State>, fetcher: Arc<Fetcher>, callback: Stri
         };
         state.save();
         for question in questions {
-            // A hub may verify while it is being asked. Its answer changes nothing: without a verification
-            // it is asked again.
+            // A hub may verify before it answers. The answer itself is ignored: a request that the hub does
+            // not verify is sent again.
             ask(&fetcher, &question, &callback).await;
         }
         state.save();

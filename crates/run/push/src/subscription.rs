@@ -1,8 +1,9 @@
 //! The life of a subscription to a topic at a hub (WebSub, §5).
 //!
-//! It is *asked* for; the hub then *verifies* with a challenge that we did ask, and grants a lease. Before
-//! the lease ends it is asked for again. When the page names the hub no more, it is *left*: the hub is asked
-//! to end it and verifies that too. What is not verified in time is asked for again with growing delays.
+//! We *ask* the hub for it. The hub *verifies* with a challenge that the request was ours, and grants a
+//! lease. Before the lease ends we ask again. When the page no longer names the hub, we *leave*: we ask the
+//! hub to end the subscription, and it verifies that too. Requests that are not verified in time are repeated
+//! with growing delays.
 //!
 //! No clock: times are seconds of Unix time, given by the caller.
 
@@ -12,12 +13,12 @@ use serde::{Deserialize, Serialize};
 const TO_VERIFY_S: u64 = 600;
 /// Lease that we ask for. The hub decides.
 pub(crate) const WANTED_LEASE_S: u64 = 10 * 86_400;
-/// Longest lease: a hub that forgets us is noticed after this.
+/// Longest lease. Asking again after it makes up for a hub that has lost the subscription.
 const LONGEST_LEASE_S: u64 = 30 * 86_400;
 /// First and longest delay before a hub is asked again.
 const RETRY_S: u64 = 60;
 const LONGEST_RETRY_S: u64 = 86_400;
-/// A hub that does not confirm that it has ended a subscription is asked so often.
+/// Most requests to end a subscription, if the hub verifies none of them.
 const MOST_LEAVINGS: u32 = 5;
 
 /// A subscription.
@@ -33,13 +34,13 @@ pub(crate) struct Subscription {
     is_wanted: bool,
     /// The lease ends then; 0 before the first.
     active_until: u64,
-    /// A hub that was asked may verify until then.
+    /// The hub may verify our last request until then.
     asked_until: u64,
     next: u64,
     attempts: u32,
 }
 
-/// What the hub is asked for, or asks about.
+/// The kind of request that we send and the hub verifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Subscribe,
@@ -59,19 +60,19 @@ impl Mode {
     }
 }
 
-/// What becomes of a subscription.
+/// Result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verified {
     /// It goes on.
     Kept,
     /// It has ended.
     Ended,
-    /// Nobody asked for that.
+    /// We made no such request.
     Refused,
 }
 
 impl Subscription {
-    /// One that is asked for at once.
+    /// A subscription whose first request is due at once.
     pub(crate) fn new(page: &str, topic: &str, hub: &str, id: String, secret: String) -> Self {
         Subscription {
             page: page.to_owned(),
@@ -121,14 +122,14 @@ impl Subscription {
         self.is_wanted && self.active_until > now
     }
 
-    /// Whether nothing more is to be expected of it.
+    /// Whether it can be forgotten: it is not wanted, and has ended or was asked to end often enough.
     pub(crate) const fn is_over(&self, now: u64) -> bool {
         let is_given_up = self.attempts >= MOST_LEAVINGS && self.asked_until <= now;
         !self.is_wanted && (self.active_until <= now || is_given_up)
     }
 
-    /// What the hub is to be asked now. Asking is noted before it is done, because a hub may verify before
-    /// it answers.
+    /// The request to send to the hub now, if one is due. It counts as sent from here on, because a hub may
+    /// verify before it answers.
     pub(crate) fn ask(&mut self, now: u64) -> Option<Mode> {
         let is_enough = !self.is_wanted && self.attempts >= MOST_LEAVINGS;
         if self.next > now || is_enough || self.is_over(now) {
@@ -141,7 +142,7 @@ impl Subscription {
         Some(if self.is_wanted { Mode::Subscribe } else { Mode::Unsubscribe })
     }
 
-    /// The page names the hub no more.
+    /// The page no longer names the hub.
     pub(crate) fn leave(&mut self) {
         if self.is_wanted {
             (self.is_wanted, self.next, self.attempts) = (false, 0, 0);
@@ -155,7 +156,7 @@ impl Subscription {
         }
     }
 
-    /// The hub asks whether we want this.
+    /// The hub verifies a request.
     pub(crate) fn verify(
         &mut self,
         mode: Mode,
@@ -179,7 +180,7 @@ impl Subscription {
         }
     }
 
-    /// The hub ends it, or does not begin it. It is asked again another day. `false` for another topic.
+    /// The hub denies it; we ask again after a day. `false` for another topic.
     pub(crate) fn deny(&mut self, topic: &str, now: u64) -> bool {
         if topic != self.topic {
             return false;
