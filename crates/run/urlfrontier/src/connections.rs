@@ -38,7 +38,7 @@ pub(crate) fn connections(
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
         };
-        // Acks are small, and nobody should wait for more of them. Without this it is only slower.
+        // Acknowledgements are small and should not wait for more of them. A failure only costs time.
         let _ = stream.set_nodelay(true);
         Some((Ok(Connection { stream, _place: place }), (listener, places)))
     })

@@ -60,7 +60,8 @@ pub(crate) fn open(
     Ok((address, tasks))
 }
 
-/// Refuses other names than this machine's, so that no web page can read ours through a browser here.
+/// Refuses requests for any other host name than this machine's. Otherwise a web page could read our answers
+/// through a browser on this machine (DNS rebinding).
 async fn check_host(request: Request, next: Next) -> Response {
     if is_own_name(request.headers()) {
         return next.run(request).await;

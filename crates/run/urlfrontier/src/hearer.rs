@@ -1,8 +1,8 @@
-//! An order of fetches hears publishers.
+//! Passes the messages of publishers to the keeper.
 //!
-//! What a publisher says is put as a client's discovered URL with a hint is: a policy learns from it, in
-//! strict order only new URLs count. Hubs are named by fetchers, in the metadata of feeds that they bring
-//! back.
+//! A URL from a publisher is put like a discovered URL with a hint from a client: a policy learns from the
+//! hint, and in strict order only new URLs count. Fetchers name the hubs, in the metadata of feeds that they
+//! bring back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,12 +15,12 @@ use tidewatch_partition::announced::{Announced, is_same_site};
 use tidewatch_partition::hints::{Received, Sender, Senders};
 use tidewatch_push::{Hearer, Later};
 
-/// Notes of hubs that wait.
+/// Most hub notes that wait.
 const MOST_NOTES: usize = 1_000;
-/// Without a policy there is no budget; new URLs of publishers are taken as if it were this.
+/// Without a policy there is no budget; the allowance of publishers is computed from this one.
 const STRICT_BUDGET_PER_S: f64 = 1.0;
 
-/// What fetchers have said of hubs.
+/// The hubs that fetchers have named.
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<VecDeque<Announced>>>);
 

@@ -1,10 +1,10 @@
-//! The URLFrontier protocol, version 2.6: an order of fetches for fetchers that are not ours.
+//! A server of the URLFrontier protocol, version 2.6: a frontier for other crawlers.
 //!
 //! [`Server::bind`] opens a directory and a socket; [`Server::run`] serves until it is told to stop.
-//! An acknowledgement means that the URL is on disk and synced. What the protocol leaves open is
-//! told in `docs/urlfrontier.md`.
+//! An acknowledgement means that the URL is on disk and synced. `docs/urlfrontier.md` says what this server
+//! does where the protocol leaves a choice.
 //!
-//! Must not decide what is given out: [`tidewatch_keeper`] keeps and decides. This crate translates.
+//! Must not decide what is given out: [`tidewatch_keeper`] stores and decides, this crate translates.
 
 mod connections;
 mod desk;

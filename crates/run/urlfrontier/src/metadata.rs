@@ -1,6 +1,6 @@
-//! Metadata that a policy understands, and what it adds to an answer.
+//! Metadata that a policy reads, and metadata that it adds to an answer.
 //!
-//! Keys begin with `tidewatch.`; `docs/urlfrontier.md` lists them. A value that makes no sense is left out.
+//! Keys begin with `tidewatch.`; `docs/urlfrontier.md` lists them. An invalid value is ignored.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! The two streams that bring URLs.
 //!
-//! Messages that have already come are put together, so a client that does not wait for each
-//! acknowledgement shares commits with itself. A stream reads no further before they are acknowledged:
-//! that, and the transport's windows, bound what waits in memory.
+//! All messages that have already arrived are put in one commit, so a client that does not wait for each
+//! acknowledgement needs fewer commits. A stream reads on only after they are acknowledged: that, and the
+//! transport's flow control, bound what waits in memory.
 
 use futures_util::{Stream, StreamExt as _};
 use tidewatch_keeper::{Item, Keeper, Put, Said};
@@ -125,7 +125,7 @@ fn note_hubs(notes: &Notes, info: &UrlInfo) {
     notes.note(&info.url, &hubs.values, own.map(String::as_str));
 }
 
-/// Puts URLs and says what became of each.
+/// Puts URLs; returns the status of each.
 async fn acks(keeper: &Keeper, items: Vec<Item>) -> Vec<Ack> {
     let count = items.len();
     if count == 0 {
@@ -133,7 +133,7 @@ async fn acks(keeper: &Keeper, items: Vec<Item>) -> Vec<Ack> {
     }
     match keeper.put(items).await {
         Ok(puts) => puts.into_iter().map(ack).collect(),
-        // Not on disk for certain: the client may send them again.
+        // They may not be on disk; the client may send them again.
         Err(_) => vec![Ack::Fail; count],
     }
 }

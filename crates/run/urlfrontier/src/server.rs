@@ -31,7 +31,7 @@ const MOST_CONNECTIONS: usize = 512;
 const MOST_STREAMS: u32 = 256;
 /// A connection that answers no ping for so long is closed.
 const SILENCE: Duration = Duration::from_secs(20);
-/// Calls under way get so long to end when the server stops.
+/// How long running calls may take to end when the server stops.
 const LAST_CALLS: Duration = Duration::from_secs(3);
 /// Shortest token.
 const LEAST_TOKEN_BYTES: usize = 16;
@@ -77,7 +77,7 @@ pub struct Secured {
     pub token: String,
 }
 
-/// Why the server does not run.
+/// Errors that stop the server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The address can be reached from other machines.
@@ -88,7 +88,7 @@ pub enum ServerError {
     /// The operator's view is for this machine.
     #[error("{0} can be reached from other machines; figures are shown on loopback only")]
     PublicDesk(SocketAddr),
-    /// The operator's view or the ear for publishers cannot listen.
+    /// The address for the operator's view or for publishers cannot be bound.
     #[error(transparent)]
     Http(#[from] tidewatch_server::ServerError),
     /// Publishers cannot be listened to.
@@ -97,7 +97,7 @@ pub enum ServerError {
     /// Key files cannot be fetched.
     #[error(transparent)]
     Fetcher(#[from] Failure),
-    /// The token can be guessed.
+    /// The token is too short.
     #[error("the token has fewer than {LEAST_TOKEN_BYTES} characters")]
     ShortToken,
     /// The address cannot be used.
@@ -242,7 +242,7 @@ fn check(request: Request<()>, wanted: Option<&str>) -> Result<Request<()>, Stat
     }
 }
 
-/// Compares in time that does not tell where two texts differ.
+/// Compares in constant time.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

@@ -44,7 +44,7 @@ pub(crate) async fn why(keeper: &Keeper, url: &str) -> Value {
     json!({ "error": error })
 }
 
-/// The answer to `what-if`: what the budget brings and what another one would.
+/// The answer to `what-if`: predicted figures at the budget of now and at another one.
 pub(crate) async fn what_if(keeper: &Keeper, other: OtherBudget) -> Value {
     match keeper.what_if(move |now| other.of(now)).await {
         Ok(Some((now, then))) => json!({ "now": what_if_json(&now), "then": what_if_json(&then) }),
