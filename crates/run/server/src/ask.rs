@@ -63,7 +63,7 @@ pub enum NoAnswer {
     Ended,
     /// The crawl failed to answer.
     Failed(CrawlError),
-    /// There is none, for this reason.
+    /// The question is refused, for this reason.
     Refused(String),
 }
 
@@ -230,7 +230,7 @@ impl Asker {
         wait(put(&partitions[partition], move |crawl, _| Ok(crawl.covers(&url)))?).await
     }
 
-    /// What feeds have said of their hubs since this was last asked, in partitions of this process.
+    /// The hubs that feeds have named since the last call, in partitions of this process.
     pub async fn take_announced(&self) -> Result<Vec<Announced>, NoAnswer> {
         let Way::Here(partitions) = &self.0 else { return Ok(Vec::new()) };
         let parts = ask_all(partitions, |crawl, _| Ok(crawl.take_announced())).await?;
@@ -339,7 +339,7 @@ impl Asker {
     }
 }
 
-/// Every partition has answered.
+/// The coverage when every partition has answered.
 const fn all_of(count: u32) -> Coverage {
     Coverage { answered: count, of: count }
 }
@@ -444,7 +444,7 @@ fn put<T: Send + 'static>(
     Ok(answer)
 }
 
-/// An answer that is under way.
+/// The receiving end of an answer.
 type Answer<T> = oneshot::Receiver<Result<T, CrawlError>>;
 
 async fn wait<T>(answer: Answer<T>) -> Result<T, NoAnswer> {

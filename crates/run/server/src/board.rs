@@ -48,7 +48,7 @@ impl Missing {
     }
 }
 
-/// Missing partitions that are named.
+/// Most missing partitions that are named.
 const MOST_NAMED: usize = 20;
 
 /// Figures of the program that runs the crawl.

@@ -30,7 +30,7 @@ enum Verdict {
     Follow(String),
     Gone,
     Forged,
-    /// It no longer counts, but its target is known.
+    /// It no longer counts; its target, if that is known.
     Expired(Option<String>),
     /// It counts, but the owner of the page does not answer.
     Unknown,

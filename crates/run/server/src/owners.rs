@@ -9,7 +9,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_report::Table;
 use tidewatch_search::shards::Coverage;
 
-/// Something that is under way.
+/// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Carries questions to the owners of partitions, wherever they are.
@@ -60,7 +60,7 @@ pub struct Partial<T> {
 }
 
 impl<T> Partial<T> {
-    /// The same of another answer.
+    /// Applies `to` to the answer; the coverage stays.
     pub(crate) fn map<U>(self, to: impl FnOnce(T) -> U) -> Partial<U> {
         Partial { found: to(self.found), coverage: self.coverage }
     }
