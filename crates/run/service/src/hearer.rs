@@ -1,4 +1,4 @@
-//! A crawl hears publishers.
+//! Passes the messages of publishers to the crawl.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Hearer for Crawl {
     }
 }
 
-/// What publishers have sent, for the dashboard.
+/// Counts of what publishers have sent, for the dashboard.
 pub(crate) fn publishers(push: &Push) -> tidewatch_server::Publishers {
     let report = push.reporter();
     Arc::new(move || serde_json::to_value(report()).unwrap_or_else(|_| -> Value { json!({}) }))

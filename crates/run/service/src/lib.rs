@@ -307,7 +307,7 @@ impl Service {
     }
 }
 
-/// The ear for publishers that the settings ask for.
+/// The listener for publishers, if the settings ask for one.
 fn push_of(
     config: &ServiceConfig,
     net: Option<&Net>,
@@ -324,7 +324,7 @@ fn push_of(
     Ok(Some(Push::open(&options, net.fetcher(), hearer::Crawl::new(asker.clone()))?))
 }
 
-/// The server that the settings ask for.
+/// The server, if the settings ask for one.
 fn server_of(
     config: &ServiceConfig,
     search: Option<&Search>,

@@ -3,10 +3,10 @@
 //! # The life of a click
 //!
 //! The node that shows results logs views and clicks on its own disk first, as a single machine does
-//! ([`Desk`](tidewatch_search::clicks::Desk)). From there [`ClickLog::publish`] appends them to a log at the
-//! brokers and notes how far it is. Every partition reads that log from where it has stopped, takes what
-//! concerns its own pages, and commits its position with it. So the owner of a page hears of a click once,
-//! wherever it was made, and whoever owns the page later too.
+//! ([`Desk`](tidewatch_search::clicks::Desk)). [`ClickLog::publish`] then appends them to a log at the
+//! brokers and records its position. Every partition reads that log, takes the entries about its own pages,
+//! and commits its position with them. So the owner of a page, or a later owner, hears of a click once,
+//! wherever it was made.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl ClickLog {
         loop {
             let rows = Rows::read(&dir, mark, AT_ONCE).unwrap_or_default();
             for (place, entry) in rows.entries.iter().enumerate() {
-                // The same entry always has the same name, so that sending it again is harmless.
+                // The same entry always has the same name: brokers drop a repetition while they remember it.
                 let id = format!("{node}-{}-{}-{place}", mark.day, mark.offset);
                 let bytes = serde_json::to_vec(entry).unwrap_or_default();
                 while !self.log.append(id.clone(), bytes.clone()).await {
@@ -57,7 +57,7 @@ impl ClickLog {
             }
             if rows.end > mark {
                 mark = rows.end;
-                // Without the note, entries are sent again after the next start.
+                // If this fails, the next start sends the entries again.
                 let _ = note(&dir, mark);
             }
             if !rows.has_more {
@@ -82,7 +82,7 @@ fn note(dir: &Path, mark: Mark) -> std::io::Result<()> {
 /// Entries as the log brings them. A position there is a [`Mark`] of day 0.
 struct Heard {
     follower: Follower,
-    /// Read, and behind the last position asked for.
+    /// An entry that was read already but lies after the last position asked for.
     ahead: Option<Message>,
 }
 

@@ -18,7 +18,8 @@ use crate::clicks::ClickReader;
 /// Longest wait of a page for its commit. A node has an index for each partition, so each commits more
 /// rarely than the one index of a single machine.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A node that is alone with many partitions has no more memory for its indexes than for this many.
+/// The memory is divided by the number of partitions, at most by this. So a node with more partitions uses
+/// more than its settings say.
 const MOST_AT_ONCE: u32 = 16;
 
 /// Settings of all partitions of a node.

@@ -13,7 +13,7 @@ use super::crowd::Crowd;
 use super::tables::{nodes_table, partitions_table, summary};
 use crate::now_micros;
 
-/// Least time between two figures. Asking all nodes takes about as long.
+/// Pause between two rounds of figures. Asking all nodes takes about as long.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The figures of the cluster, as a node sees them.
