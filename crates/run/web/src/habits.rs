@@ -21,8 +21,8 @@ pub struct WebHabits {
     pub longest_crawl_delay_s: u64,
     /// Pages linked by an old URL that redirects.
     pub moved: f64,
-    /// Redirects, but those in a loop, that have status 200 and are in the page: by a meta refresh, or by a
-    /// script.
+    /// Share of the redirects, except those in loops, that are made by a page with status 200: with a meta
+    /// refresh or a script.
     pub redirect_in_page: f64,
     /// Hosts that link to a redirect loop.
     pub circle: f64,
@@ -46,7 +46,7 @@ pub struct WebHabits {
     pub slow: f64,
     /// Longest delay, in real time.
     pub slowest: Duration,
-    /// Hosts with a search box over their pages; pages that no link leads to are found by it alone.
+    /// Hosts with a search box. On these, pages that no link leads to are found only by searching.
     pub search: f64,
 }
 

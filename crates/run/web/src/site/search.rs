@@ -1,8 +1,8 @@
 //! A search box over the pages of a host.
 //!
 //! A word finds the pages that have it in their titles, in the order of their numbers, [`SHOWN`] a page. On a
-//! host with a search box, pages that no link leads to are in neither sitemap nor feed: asking is the only way
-//! to them, so the trace says what a crawler that asks can find.
+//! host with a search box, pages that no link leads to are in neither sitemap nor feed, so only a search
+//! finds them. The trace therefore says what a crawler can find by searching.
 
 use std::fmt::Write as _;
 
