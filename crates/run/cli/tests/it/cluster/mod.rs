@@ -20,7 +20,7 @@ use self::judge::{look, overlap, rude};
 use self::town::{BUCKET, NODES, Size, Town};
 use crate::kill::Dice;
 
-/// Every so many kills or cuts is long enough for others to take over, which they do after 45 s.
+/// One kill or cut in this many lasts longer than 45 s, after which other nodes take over.
 const LONG: usize = 3;
 /// How long a cluster may take to fetch everything once faults have ended: a lease, a few hand-overs, and
 /// what is left of the web.
@@ -36,13 +36,13 @@ struct Trouble {
     until: Duration,
 }
 
-/// One kind of fault, one after the other.
+/// Faults of one kind, one after the other.
 struct Lane {
     kind: Kind,
     left: usize,
     /// What it does next, and when.
     next: Instant,
-    /// Whom it has struck.
+    /// The broker or node that is down or cut off now.
     victim: Option<usize>,
     since: Instant,
 }
