@@ -1,25 +1,25 @@
-//! How likely pages bring nothing of their own, and the fetches that find out whether that is right.
+//! How likely pages bring nothing of their own, and the fetches that test this.
 //!
 //! A page may repeat another one or lie in a trap. With chance q it brings nothing of its own, so a
 //! fetch is worth (1 − q)·V, and is made when that is the price: skipping saves ω with chance q and
 //! forgoes V − ω otherwise, so no other rule does better.
 //!
-//! **Blind probes.** A doubt that is too high would keep pages out for good, and nothing would show that
-//! it is wrong. So for a share of the choices a page is drawn that would be worth its price without the
-//! doubt, and is fetched in spite of it. Without doubts nothing is drawn.
+//! **Blind probes.** A doubt that is too high would keep a page from ever being fetched, so nothing would
+//! show that it is wrong. Therefore a small share of the choices fetches a random page that would be worth
+//! its price without the doubt. Without doubts there are no blind probes.
 
 use serde::{Deserialize, Serialize};
 use tidewatch_core::PageId;
 use tidewatch_math::Draws;
 
-/// What was said against pages.
+/// The doubts about pages.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Doubts {
-    /// 1 − q by page, as far as anything was said.
+    /// 1 − q by page; pages beyond the end have no doubt.
     own: Vec<f32>,
     /// Whether a page was ever a suspect, by page.
     listed: Vec<bool>,
-    /// Pages never fetched of which anything was said.
+    /// Doubted pages that were not fetched when the doubt came.
     suspects: Vec<PageId>,
     /// The share of choices that are blind probes.
     share: f64,
@@ -38,7 +38,7 @@ impl Doubts {
         self.own.get(page.index()).map_or(1.0, |own| f64::from(*own))
     }
 
-    /// Takes in what is said of a page. Returns whether that is new; nonsense is not.
+    /// Sets the doubt about a page. Returns whether it changed; NaN is ignored.
     pub(super) fn hear(&mut self, page: PageId, doubt: f64, is_unfetched: bool) -> bool {
         let own = (1.0 - doubt.clamp(0.0, 1.0)) as f32;
         if own.is_nan() || f64::from(own).to_bits() == self.own(page).to_bits() {
@@ -55,7 +55,7 @@ impl Doubts {
         true
     }
 
-    /// Whether this choice may be a blind probe: for a share of the calls, if there are suspects.
+    /// Whether this choice may be a blind probe: true for `share` of the calls if there are suspects.
     pub(super) fn is_turn(&mut self) -> bool {
         !self.suspects.is_empty() && self.draws.uniform() < self.share
     }
@@ -66,7 +66,7 @@ impl Doubts {
         self.suspects.get(at).map(|page| (at, *page))
     }
 
-    /// Takes the suspect at a place off the list, because it was fetched or is gone.
+    /// Removes the suspect at a place of the list, because it was fetched or is gone.
     pub(super) fn dismiss(&mut self, at: usize) {
         self.suspects.swap_remove(at);
     }

@@ -26,7 +26,7 @@ const LEARN_AFTER: Span = Span::DAY;
 const SETTLED: Span = Span::DAY.times(2);
 /// A page not fetched is dropped after this time.
 const LET_GO: Span = Span::WEEK;
-/// Returns kept for whoever takes them: more than a day of a busy crawl between two looks.
+/// Most returns that wait for `take_returns`: more than a busy crawl makes in a day.
 const MOST_RETURNS: usize = 1 << 14;
 /// Visits from which new-link rates are estimated, as in `[LOSS13]`.
 const MEMORY: usize = 7;
@@ -64,7 +64,7 @@ pub(super) struct News {
     needs: Needs,
     /// Sum of the overlaps of pages found with it, and their number.
     overlaps: (f64, f64),
-    /// What pages brought, until somebody takes it.
+    /// What pages brought, until it is taken.
     #[serde(skip)]
     returns: Vec<Return>,
 }

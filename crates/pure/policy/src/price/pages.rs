@@ -38,7 +38,7 @@ const FIRST_LOOK_FROM: f64 = 1.0 / 7.0;
 /// Multiples of the golden ratio spread evenly within one, however many there are.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Pages that a blind probe is looked for among, at most.
+/// Most suspects that are looked at for one blind probe.
 const BLIND_LOOKS: usize = 16;
 
 /// Links that a solution of the market touches, as a multiple of all: enough for every page to settle.
@@ -262,7 +262,7 @@ impl Pages {
         Some((value.with_chance(self.doubts.own(page)), since))
     }
 
-    /// The same if nothing spoke against the page.
+    /// The same without the doubt.
     fn undoubted_value(&self, page: PageId, now: Time) -> Option<(Value, Time)> {
         let level = self.level(page);
         self.news.value(page, level).or_else(|| {
@@ -289,7 +289,7 @@ impl Pages {
         })
     }
 
-    /// Takes in what is said against a page. Returns whether that is new.
+    /// Sets the doubt about a page. Returns whether it changed.
     pub(super) fn doubted(&mut self, page: PageId, doubt: f64) -> bool {
         let is_unfetched = self.copy(page).last().is_none();
         self.doubts.hear(page, doubt, is_unfetched)

@@ -110,8 +110,8 @@ impl Price {
         }
     }
 
-    /// Takes in what is said against a page. One that is not queued yet waits for the end of the visit that
-    /// showed it.
+    /// Takes in a doubt and queues the page anew. A page that is not queued yet is queued at the end of the
+    /// visit that showed it.
     fn doubt(&mut self, said: &Doubted) {
         if !self.pages.is_known(said.page) || !self.pages.doubted(said.page, said.doubt) {
             return;

@@ -42,7 +42,7 @@ const LEAST_PRECISION: f64 = 0.05;
 const MOST_RECALL: f64 = 0.99;
 /// Terms of the sums; what is beyond has a chance below 10⁻⁹ wherever hints say anything.
 const TERMS: u32 = 64;
-/// Kinds that are told apart.
+/// Most kinds that are told apart.
 const MOST_KINDS: usize = 256;
 /// Prior hints and changes of a host, with the shares of all hosts.
 const PRIOR: f64 = 2.0;
@@ -430,7 +430,7 @@ mod tests {
         assert!(hinted.stale(0.0) > 0.5, "{hinted:?}");
     }
 
-    /// Kinds may be the words of strangers.
+    /// Strangers may choose the names of kinds.
     #[test]
     fn kinds_are_bounded() {
         let mut hints = Hints::default();

@@ -128,14 +128,14 @@ pub enum Value {
 }
 
 impl Value {
-    /// What it is worth if a fetch brings anything with this chance only.
+    /// The value if a fetch brings something with this chance only.
     #[must_use]
     pub fn with_chance(self, chance: f64) -> Value {
         match self {
             Value::Refresh { weight, size, staling } => {
                 Value::Refresh { weight: chance * weight, size, staling }
             }
-            // Each of its pages is worth what it is; there are so many with this chance.
+            // The chance lowers the number of its pages, not what each of them is worth.
             Value::Source(source) => {
                 Value::Source(Source { arrivals: chance * source.arrivals, ..source })
             }

@@ -28,8 +28,8 @@ impl Price {
         is_probe.then(|| self.probes.send(page))
     }
 
-    /// A page that only its doubt keeps from being fetched, for a share of the choices: beliefs about what
-    /// brings nothing must be able to prove wrong.
+    /// For a share of the choices, a page that only its doubt keeps from being fetched. Otherwise a wrong
+    /// doubt would never be found out.
     pub(super) fn next_blind(&mut self, now: Time, gate: &dyn Gate) -> Option<PageId> {
         let (market, queues) = (&self.market, &self.queues);
         let is_free = |page, host| queues.is_unfetched(page) && gate.is_open(host, page, now);
