@@ -1,14 +1,17 @@
 //! The thread that owns the queues: applies, commits, syncs, answers.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tidewatch_core::{HostId, PageId, Span, Time};
-use tidewatch_queues::{CrawlId, Effect, Facts, Input, News, Print, Queues};
+use tidewatch_queues::{CrawlId, Effect, Facts, Input, News, Print, Queues, State, Want, Worth};
+use tidewatch_store::guard::{Mark, Synced};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::keeper::{Item, Put, Said, Telling};
+use crate::dir::Claim;
+use crate::keeper::{Ask, Item, Put, QueueName, Said, Telling};
 use crate::names::{crawl_name, usual_key};
 use crate::snapshot;
 use crate::tables::{Changes, Row, Tables};
@@ -38,28 +41,64 @@ pub(crate) type Act = Box<dyn FnOnce(&mut Engine) -> Tell + Send>;
 
 /// The queues and the changes to be committed.
 pub(crate) struct Engine {
-    pub(crate) queues: Queues,
-    pub(crate) tables: Arc<Tables>,
-    pub(crate) changes: Changes,
-    pub(crate) files: Files,
+    queues: Queues,
+    tables: Arc<Tables>,
+    changes: Changes,
+    files: Files,
     /// Keys the hashes of URLs.
-    pub(crate) seed: u64,
-    pub(crate) next_tape: u64,
+    seed: u64,
+    next_tape: u64,
     /// Inputs since the last snapshot.
-    pub(crate) unsaved: usize,
-    pub(crate) has_doomed: bool,
+    unsaved: usize,
+    has_doomed: bool,
     /// URLs of the first dropped queue before this one are removed.
-    pub(crate) cleaned_to: PageId,
+    cleaned_to: PageId,
 }
 
-/// Where snapshots go.
+/// Where snapshots go, held until the engine ends.
 pub(crate) struct Files {
-    pub(crate) dir: std::path::PathBuf,
-    pub(crate) order: String,
-    pub(crate) _claim: crate::dir::Claim,
+    dir: PathBuf,
+    order: String,
+    mark: Mark,
+    _claim: Claim,
+}
+
+/// A URL given to a client: queue, page, the queue's name and what it is worth.
+pub(crate) type Taken = (HostId, PageId, Arc<QueueName>, Option<Worth>);
+
+impl Files {
+    pub(crate) const fn new(dir: PathBuf, order: String, mark: Mark, claim: Claim) -> Files {
+        Files { dir, order, mark, _claim: claim }
+    }
+
+    /// Notes how long the synced tape is, so that a start notices if less is there.
+    fn note(&self, tape: u64) -> Result<(), KeeperError> {
+        let noted = self.mark.write(Synced { tape, pages: 0 });
+        noted.map_err(|source| KeeperError::Io { path: self.dir.clone(), source })
+    }
 }
 
 impl Engine {
+    /// The engine at the end of its tape, of which `unsaved` inputs are in no snapshot.
+    pub(crate) fn new(
+        queues: Queues,
+        tables: Tables,
+        files: Files,
+        (seed, next_tape, unsaved): (u64, u64, usize),
+    ) -> Engine {
+        let (tables, changes) = (Arc::new(tables), Changes::default());
+        let (has_doomed, cleaned_to) = (true, PageId(0));
+        Engine { queues, tables, changes, files, seed, next_tape, unsaved, has_doomed, cleaned_to }
+    }
+
+    pub(crate) const fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
+    pub(crate) const fn tables(&self) -> &Arc<Tables> {
+        &self.tables
+    }
+
     /// Serves requests until no more can come.
     pub(crate) fn run(
         mut self,
@@ -95,7 +134,7 @@ impl Engine {
         self.tables.commit(&mut self.changes, self.next_tape)?;
         self.next_tape += u64::from(inputs > 0);
         self.unsaved += inputs;
-        Ok(())
+        self.files.note(self.next_tape)
     }
 
     pub(crate) fn save(&mut self) -> Result<(), KeeperError> {
@@ -199,7 +238,12 @@ impl Engine {
     pub(crate) fn find(&self, crawl: &str, key: &str, url: &str) -> Option<(HostId, PageId)> {
         let key = if key.is_empty() { usual_key(url)? } else { key };
         let queue = self.find_queue(crawl, key)?;
-        Some((queue, self.queues.find(Print::of(self.seed, queue, url))?))
+        Some((queue, self.find_in(queue, url)?))
+    }
+
+    /// The page of a URL in a queue.
+    pub(crate) fn find_in(&self, queue: HostId, url: &str) -> Option<PageId> {
+        self.queues.find(Print::of(self.seed, queue, url))
     }
 
     pub(crate) fn put(&mut self, item: Item) -> Put {
@@ -299,6 +343,53 @@ impl Engine {
             }
         }
         (pages.len() as u64, next)
+    }
+
+    pub(crate) fn name_of(&self, queue: HostId) -> Option<Arc<QueueName>> {
+        let (crawl, key) = self.queues.name_of(queue)?;
+        Some(Arc::new(QueueName { crawl: crawl.to_owned(), key: key.to_owned() }))
+    }
+
+    pub(crate) fn queues_of(&self, crawl: &str, key: &str) -> Vec<(HostId, Arc<QueueName>)> {
+        let Some(crawl) = self.queues.crawl(crawl_name(crawl)) else { return Vec::new() };
+        let all = self.queues.queues(crawl);
+        let wanted = all.filter(|(of, _)| key.is_empty() || *of == key);
+        wanted.filter_map(|(_, queue)| Some((queue, self.name_of(queue)?))).collect()
+    }
+
+    pub(crate) fn take(&mut self, ask: &Ask) -> Vec<Taken> {
+        let Ask { crawl, key, queues, urls, lease } = ask;
+        let name = crawl.as_deref().map(crawl_name);
+        let crawl = name.map(|name| self.queues.crawl(name));
+        let queue = key.as_ref().map(|key| self.queues.queue(crawl??, key));
+        if crawl == Some(None) || queue == Some(None) {
+            return Vec::new();
+        }
+        let (crawl, queue) = (crawl.flatten(), queue.flatten());
+        let want = Want { crawl, queue, queues: *queues, urls: *urls, lease: *lease };
+        let at = self.now();
+        let mut input = Input::Take { at, want, taken: Vec::new() };
+        let Effect::Taken(pages) = self.queues.apply(&input, "") else { return Vec::new() };
+        let taken = self.describe(&pages);
+        if let Input::Take { taken, .. } = &mut input {
+            *taken = pages;
+        }
+        self.changes.tape.push(input);
+        taken
+    }
+
+    fn describe(&self, pages: &[PageId]) -> Vec<Taken> {
+        let mut last: Option<(HostId, Arc<QueueName>)> = None;
+        let describe = |&page: &PageId| {
+            let (queue, State::Held) = self.queues.state(page)? else { return None };
+            let name = match &last {
+                Some((of, name)) if *of == queue => Arc::clone(name),
+                _ => self.name_of(queue)?,
+            };
+            last = Some((queue, Arc::clone(&name)));
+            Some((queue, page, name, self.queues.worth(page)))
+        };
+        pages.iter().filter_map(describe).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use tidewatch_queues::Diverged;
+use tidewatch_store::StoreError;
 
 /// Errors that stop the keeper, or keep it from starting.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,19 @@ pub enum KeeperError {
         /// The directory.
         dir: PathBuf,
     },
+    /// The tables hold less than was answered for.
+    #[error(
+        "{} is damaged: it holds less than clients were told is stored; nothing was changed; restore the \
+         directory from a copy",
+        path.display()
+    )]
+    Lost {
+        /// The journal, or the directory of the tables.
+        path: PathBuf,
+    },
+    /// The tables could not be checked.
+    #[error(transparent)]
+    Unchecked(StoreError),
     /// The tables failed.
     #[error("the tables failed: {0}")]
     Engine(#[from] fjall::Error),
@@ -53,6 +67,15 @@ pub enum KeeperError {
     /// The keeper has stopped.
     #[error("the frontier has stopped: {0}")]
     Stopped(String),
+}
+
+impl From<StoreError> for KeeperError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Lost { path } => KeeperError::Lost { path },
+            error => KeeperError::Unchecked(error),
+        }
+    }
 }
 
 /// Why a URL, or a question, is refused.

@@ -5,11 +5,11 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
-use tidewatch_core::{HostId, PageId, Rate, Span};
-use tidewatch_queues::{Effect, Figures, Input, State, Want, Worth};
+use tidewatch_core::{PageId, Rate, Span};
+use tidewatch_queues::{Figures, Input, Worth};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::engine::{Act, Engine, date};
+use crate::engine::{Act, Engine, Taken, date};
 use crate::names::crawl_name;
 use crate::tables::Tables;
 use crate::{KeeperError, Refused, open};
@@ -188,7 +188,7 @@ impl Keeper {
     /// Opens the directory, or makes a new one, and starts the thread.
     pub fn open(settings: &Settings) -> Result<Keeper, KeeperError> {
         let engine = open::open(settings)?;
-        let tables = Arc::clone(&engine.tables);
+        let tables = Arc::clone(engine.tables());
         let (outbox, inbox) = sync_channel(MOST_WAITING);
         let failure = Arc::new(OnceLock::new());
         let tell = Arc::clone(&failure);
@@ -335,7 +335,7 @@ impl Keeper {
 
     /// Whether URLs are given out.
     pub async fn is_active(&self) -> Result<bool, KeeperError> {
-        self.ask(|engine| engine.queues.is_active()).await
+        self.ask(|engine| engine.queues().is_active()).await
     }
 
     /// Drops a queue; returns how many URLs it had.
@@ -363,7 +363,7 @@ impl Keeper {
 
     /// The names of all crawls.
     pub async fn crawls(&self) -> Result<Vec<String>, KeeperError> {
-        self.ask(|engine| engine.queues.crawls().map(str::to_owned).collect()).await
+        self.ask(|engine| engine.queues().crawls().map(str::to_owned).collect()).await
     }
 
     /// Keys of queues, from a position on.
@@ -377,7 +377,7 @@ impl Keeper {
         self.ask(move |engine| {
             engine.tick();
             let now = engine.now();
-            let queues = &engine.queues;
+            let queues = engine.queues();
             let Some(crawl) = queues.crawl(crawl_name(&crawl)) else { return Vec::new() };
             let all = queues.queues(crawl);
             let wanted = all.filter(|&(_, queue)| with_idle || queues.is_in_use(queue, now));
@@ -390,7 +390,7 @@ impl Keeper {
     pub async fn figures(&self, crawl: String, key: String) -> Result<Figures, KeeperError> {
         self.ask(move |engine| {
             engine.tick();
-            let queues = &engine.queues;
+            let queues = engine.queues();
             match (queues.crawl(crawl_name(&crawl)), &*key) {
                 (None, _) => Figures::default(),
                 (Some(crawl), "") => queues.crawl_figures(crawl),
@@ -439,56 +439,5 @@ impl Listed {
     fn new(queue: Arc<QueueName>, row: crate::tables::Row) -> Listed {
         let crate::tables::Row { due, put, url, payload } = row;
         Listed { queue, url, due, put: put.into(), payload }
-    }
-}
-
-type Taken = (HostId, PageId, Arc<QueueName>, Option<Worth>);
-
-impl Engine {
-    pub(crate) fn name_of(&self, queue: HostId) -> Option<Arc<QueueName>> {
-        let (crawl, key) = self.queues.name_of(queue)?;
-        Some(Arc::new(QueueName { crawl: crawl.to_owned(), key: key.to_owned() }))
-    }
-
-    fn queues_of(&self, crawl: &str, key: &str) -> Vec<(HostId, Arc<QueueName>)> {
-        let Some(crawl) = self.queues.crawl(crawl_name(crawl)) else { return Vec::new() };
-        let all = self.queues.queues(crawl);
-        let wanted = all.filter(|(of, _)| key.is_empty() || *of == key);
-        wanted.filter_map(|(_, queue)| Some((queue, self.name_of(queue)?))).collect()
-    }
-
-    fn take(&mut self, ask: &Ask) -> Vec<Taken> {
-        let Ask { crawl, key, queues, urls, lease } = ask;
-        let name = crawl.as_deref().map(crawl_name);
-        let crawl = name.map(|name| self.queues.crawl(name));
-        let queue = key.as_ref().map(|key| self.queues.queue(crawl??, key));
-        if crawl == Some(None) || queue == Some(None) {
-            return Vec::new();
-        }
-        let (crawl, queue) = (crawl.flatten(), queue.flatten());
-        let want = Want { crawl, queue, queues: *queues, urls: *urls, lease: *lease };
-        let at = self.now();
-        let mut input = Input::Take { at, want, taken: Vec::new() };
-        let Effect::Taken(pages) = self.queues.apply(&input, "") else { return Vec::new() };
-        let taken = self.describe(&pages);
-        if let Input::Take { taken, .. } = &mut input {
-            *taken = pages;
-        }
-        self.changes.tape.push(input);
-        taken
-    }
-
-    fn describe(&self, pages: &[PageId]) -> Vec<Taken> {
-        let mut last: Option<(HostId, Arc<QueueName>)> = None;
-        let describe = |&page: &PageId| {
-            let (queue, State::Held) = self.queues.state(page)? else { return None };
-            let name = match &last {
-                Some((of, name)) if *of == queue => Arc::clone(name),
-                _ => self.name_of(queue)?,
-            };
-            last = Some((queue, Arc::clone(&name)));
-            Some((queue, page, name, self.queues.worth(page)))
-        };
-        pages.iter().filter_map(describe).collect()
     }
 }

@@ -11,11 +11,17 @@
 //! DIR/lock      held by the one process that uses the directory
 //! DIR/format    the version of everything below
 //! DIR/db/       tables: URLs with their payload, the tape, dropped queues, single values
+//! DIR/synced    how long the tape was at the last sync
 //! DIR/snapshot  the queues, and their policy, at a position of the tape
 //! ```
 //!
 //! A start loads the snapshot and replays the rest of the tape. The table of URLs holds the data that
 //! [`Queues`](tidewatch_queues::Queues) does not need in memory.
+//!
+//! # Damage
+//!
+//! The journals are checked before the storage engine reads them, since it would cut off whatever follows
+//! a damaged byte. A directory that holds less than `synced` says is refused and left as it is.
 //!
 //! # Failed writes
 //!

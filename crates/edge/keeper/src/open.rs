@@ -1,12 +1,11 @@
 //! Opening a directory: the snapshot, then the rest of the tape.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use tidewatch_core::PageId;
 use tidewatch_policy::Policy;
 use tidewatch_policy::registry::{self, Setup};
 use tidewatch_queues::{Diverged, Input, Queues, Replay};
+use tidewatch_store::guard::{self, Mark, Synced};
 
 use crate::KeeperError;
 use crate::dir::{Claim, sync_dirs};
@@ -14,7 +13,7 @@ use crate::engine::{Engine, Files};
 use crate::keeper::{Order, Settings};
 use crate::replay::order_of;
 use crate::snapshot;
-use crate::tables::{Changes, Tables};
+use crate::tables::{TAPE_TABLE, Tables};
 
 /// The name under which a strict order is noted.
 const STRICT: &str = "strict";
@@ -38,6 +37,7 @@ impl From<KeeperError> for Failed {
 pub(crate) fn open(settings: &Settings) -> Result<Engine, KeeperError> {
     let dir = &settings.dir;
     let claim = Claim::take(dir)?;
+    guard::check_and_cut(dir, TAPE_TABLE, Tables::batches_in)?;
     let tables = Tables::open(&dir.join("db"), settings.cache)?;
     // The engine does not sync the directories that it makes for tables.
     sync_dirs(dir).map_err(|source| KeeperError::Io { path: dir.clone(), source })?;
@@ -46,6 +46,10 @@ pub(crate) fn open(settings: &Settings) -> Result<Engine, KeeperError> {
     // An unknown policy must not be noted.
     make_policy(&settings.order)?;
     let end = tables.next_tape()?;
+    if end < Synced::read(dir).tape {
+        return Err(KeeperError::Lost { path: dir.join("db") });
+    }
+    let mark = Mark::open(dir).map_err(|source| KeeperError::Io { path: dir.clone(), source })?;
     let decides_from = take_order(&tables, &order, end)?;
     let (queues, unsaved) = match replay(dir, &tables, settings, decides_from, true) {
         Ok(replayed) => replayed,
@@ -62,18 +66,8 @@ pub(crate) fn open(settings: &Settings) -> Result<Engine, KeeperError> {
             }
         }
     };
-    let files = Files { dir: dir.clone(), order, _claim: claim };
-    let mut engine = Engine {
-        queues,
-        tables: Arc::new(tables),
-        changes: Changes::default(),
-        files,
-        seed,
-        next_tape: end,
-        unsaved,
-        has_doomed: true,
-        cleaned_to: PageId(0),
-    };
+    let files = Files::new(dir.clone(), order, mark, claim);
+    let mut engine = Engine::new(queues, tables, files, (seed, end, unsaved));
     if let Order::Managed { budget, .. } = settings.order {
         let at = engine.now();
         engine.apply(Input::Budget { at, budget }, "");

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use tidewatch_core::Rate;
 use tidewatch_queues::Input;
+use tidewatch_store::guard;
 
 use crate::KeeperError;
 use crate::dir::{Claim, is_frontier};
 use crate::keeper::{Order, Settings};
 use crate::open::{Failed, replay_from, stored_order};
-use crate::tables::Tables;
+use crate::tables::{TAPE_TABLE, Tables};
 
 /// Cache of the tables while they are read once from end to end.
 const CACHE: u64 = 8 << 20;
@@ -42,7 +43,8 @@ pub fn replay(dir: &Path) -> Result<Replayed, KeeperError> {
         return Err(KeeperError::NotAFrontier { dir: dir.to_owned() });
     }
     let _claim = Claim::take(dir)?;
-    let tables = Tables::open(&dir.join("db"), CACHE)?;
+    let view = guard::view(dir, TAPE_TABLE, Tables::batches_in)?;
+    let tables = Tables::open(&view.path().join("db"), CACHE)?;
     let (order, decides_from) = stored_order(&tables)?;
     let settings = Settings { dir: dir.to_owned(), order, cache: CACHE };
     let mut count = Replayed::default();

@@ -18,6 +18,8 @@ use crate::KeeperError;
 
 /// Rows in memory before they are written to a file of their own.
 const MEMTABLE_BYTES: u64 = 32 << 20;
+/// The engine's number of the table of the tape: it numbers tables from 1 in the order of [`Tables::open`].
+pub(crate) const TAPE_TABLE: u64 = 2;
 /// Limit of the journals, which hold rows that are not in table files yet.
 const JOURNAL_BYTES: u64 = 512 << 20;
 
@@ -110,6 +112,11 @@ impl Tables {
             meta: table("meta")?,
             db,
         })
+    }
+
+    /// The length of the tape in a copy of the tables.
+    pub(crate) fn batches_in(path: &Path) -> Result<u64, KeeperError> {
+        Tables::open(path, 0)?.next_tape()
     }
 
     /// Commits changes as one, as number `tape` of the tape, and syncs them.

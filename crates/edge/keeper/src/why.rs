@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidewatch_core::{Rate, Time};
 use tidewatch_policy::WhatIf;
 use tidewatch_policy::explanation::Explanation;
-use tidewatch_queues::{Figures, Print, Standing};
+use tidewatch_queues::{Figures, Standing};
 
 use crate::KeeperError;
 use crate::keeper::{Keeper, QueueName};
@@ -29,12 +29,12 @@ impl Keeper {
     pub async fn why(&self, url: String) -> Result<Vec<WhyUrl>, KeeperError> {
         self.ask(move |engine| {
             engine.tick();
-            let (now, queues) = (engine.now(), &engine.queues);
+            let (now, queues) = (engine.now(), engine.queues());
             let Some(key) = usual_key(&url) else { return Vec::new() };
             let crawls: Vec<_> = queues.crawls().filter_map(|name| queues.crawl(name)).collect();
             let found = crawls.into_iter().filter_map(|crawl| {
                 let queue = queues.queue(crawl, key)?;
-                let page = queues.find(Print::of(engine.seed, queue, &url))?;
+                let page = engine.find_in(queue, &url)?;
                 let standing = queues.standing(page, now)?;
                 let explanation = queues.explain(page, now);
                 Some(WhyUrl { queue: engine.name_of(queue)?, standing, explanation, now })
@@ -47,7 +47,7 @@ impl Keeper {
     /// The crawl that knows the host of a URL, the usual one first; `None` if there is none.
     pub async fn crawl_of(&self, url: String) -> Result<Option<String>, KeeperError> {
         self.ask(move |engine| {
-            let (key, queues) = (usual_key(&url)?, &engine.queues);
+            let (key, queues) = (usual_key(&url)?, engine.queues());
             let usual = std::iter::once(crawl_name(""));
             let mut names = usual.chain(queues.crawls());
             let knows = |name: &&str| {
@@ -64,7 +64,7 @@ impl Keeper {
         other: impl FnOnce(Rate) -> Option<Rate> + Send + 'static,
     ) -> Result<Option<(WhatIf, WhatIf)>, KeeperError> {
         self.ask(move |engine| {
-            let queues = &engine.queues;
+            let queues = engine.queues();
             let now = queues.budget()?;
             queues.what_if(now).zip(queues.what_if(other(now)?))
         })
@@ -75,7 +75,7 @@ impl Keeper {
     pub async fn overview(&self) -> Result<(Option<Rate>, Vec<(String, Figures)>), KeeperError> {
         self.ask(|engine| {
             engine.tick();
-            let queues = &engine.queues;
+            let queues = engine.queues();
             let figures = |name: &str| {
                 queues.crawl(name).map(|crawl| (name.to_owned(), queues.crawl_figures(crawl)))
             };

@@ -3,7 +3,7 @@
 //! The engine cuts a journal at the first batch that it cannot read and silently loses everything
 //! after it. After a crash that is right: the last batch may be torn. After a flipped bit it loses
 //! stored data. So the journals are read here first, by their own checksums, and compared with what
-//! the last sync made durable ([`crate::synced`]).
+//! the last sync made durable ([`crate::guard`]).
 //!
 //! # Format
 //!
@@ -27,8 +27,6 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// Most numbers that the engine skips between two batches; each takes one, and so does a flush.
 const MOST_SKIPPED: u64 = 1 << 24;
-/// The engine's number of the table of the tape.
-const TAPE_TABLE: u64 = 5;
 
 /// A journal, as far as it is readable.
 #[derive(Debug)]
@@ -45,8 +43,9 @@ pub(crate) struct Journal {
     islands: Vec<Range<usize>>,
 }
 
-/// The journals of the tables in `db`, oldest first; none if there are no tables.
-pub(crate) fn read(db: &Path) -> io::Result<Vec<Journal>> {
+/// The journals of the tables in `db`, oldest first; none if there are no tables. `tape_table` is the
+/// engine's number of the table of the tape.
+pub(crate) fn read(db: &Path, tape_table: u64) -> io::Result<Vec<Journal>> {
     let mut found = Vec::new();
     let files = match fs::read_dir(db) {
         Ok(files) => files,
@@ -63,7 +62,7 @@ pub(crate) fn read(db: &Path) -> io::Result<Vec<Journal>> {
     }
     found.sort();
     let mut last_number = None;
-    found.into_iter().map(|(_, path)| Journal::read(path, &mut last_number)).collect()
+    found.into_iter().map(|(_, path)| Journal::read(path, tape_table, &mut last_number)).collect()
 }
 
 impl Journal {
@@ -94,32 +93,38 @@ impl Journal {
     }
 
     /// Reads a journal whose batches follow `last_number`, and sets that to its own last one.
-    fn read(path: PathBuf, last_number: &mut Option<u64>) -> io::Result<Journal> {
+    fn read(path: PathBuf, tape_table: u64, last_number: &mut Option<u64>) -> io::Result<Journal> {
         let bytes = fs::read(&path)?;
         let (mut whole, mut last_tape) = (0, None);
-        while let Some(batch) = batch_after(&bytes, whole, *last_number) {
+        while let Some(batch) = batch_after(&bytes, whole, tape_table, *last_number) {
             (whole, *last_number) = (batch.end, Some(batch.number));
             last_tape = last_tape.max(batch.tape);
         }
         let has_rest = bytes[whole..].iter().any(|&byte| byte != 0);
-        let islands = if has_rest { islands(&bytes, whole, *last_number) } else { Vec::new() };
+        let islands =
+            if has_rest { islands(&bytes, whole, tape_table, *last_number) } else { Vec::new() };
         Ok(Journal { path, whole: whole as u64, has_rest, last_tape, islands })
     }
 }
 
 /// The batch that begins at `at`, if it is whole and may follow batch `last`. No checksum covers the
 /// numbers of batches, but they grow, and by little.
-fn batch_after(bytes: &[u8], at: usize, last: Option<u64>) -> Option<Batch> {
+fn batch_after(bytes: &[u8], at: usize, tape_table: u64, last: Option<u64>) -> Option<Batch> {
     let follows =
         |number: u64| last.is_none_or(|last| last < number && number - last <= MOST_SKIPPED);
-    batch(bytes, at).filter(|batch| follows(batch.number))
+    batch(bytes, at, tape_table).filter(|batch| follows(batch.number))
 }
 
 /// Whole batches from `at` on, wherever they begin.
-fn islands(bytes: &[u8], mut at: usize, mut last: Option<u64>) -> Vec<Range<usize>> {
+fn islands(
+    bytes: &[u8],
+    mut at: usize,
+    tape_table: u64,
+    mut last: Option<u64>,
+) -> Vec<Range<usize>> {
     let mut islands = Vec::new();
     while at < bytes.len() {
-        match batch_after(bytes, at, last) {
+        match batch_after(bytes, at, tape_table, last) {
             Some(batch) => {
                 islands.push(at..batch.end);
                 (at, last) = (batch.end, Some(batch.number));
@@ -139,7 +144,7 @@ struct Batch {
 }
 
 /// The batch that begins at `at`; `None` if it is not whole.
-fn batch(bytes: &[u8], at: usize) -> Option<Batch> {
+fn batch(bytes: &[u8], at: usize, tape_table: u64) -> Option<Batch> {
     let mut input = Input { bytes, at };
     if input.take::<1>()? != [1] {
         return None;
@@ -148,7 +153,7 @@ fn batch(bytes: &[u8], at: usize) -> Option<Batch> {
     let (mut sum, mut tape) = (Xxh3::new(), None);
     for _ in 0..items {
         let from = input.at;
-        input.item(&mut tape)?;
+        input.item(tape_table, &mut tape)?;
         sum.update(&bytes[from..input.at]);
     }
     let is_end = input.take::<1>()? == [3] && u64::from_le_bytes(input.take()?) == sum.digest();
@@ -173,7 +178,7 @@ impl<'b> Input<'b> {
     }
 
     /// Reads an item and puts its key into `tape`, if it is a row of the tape. `None` if it is not whole.
-    fn item(&mut self, tape: &mut Option<u64>) -> Option<()> {
+    fn item(&mut self, tape_table: u64, tape: &mut Option<u64>) -> Option<()> {
         match self.take()? {
             [4] => {
                 self.slice(8)?;
@@ -186,7 +191,7 @@ impl<'b> Input<'b> {
                 let value = u32::from_le_bytes(self.take()?) as usize;
                 let key = self.slice(key)?;
                 self.slice(value)?;
-                if table == TAPE_TABLE
+                if table == tape_table
                     && let Ok(key) = key.try_into()
                 {
                     *tape = Some(u64::from_be_bytes(key));

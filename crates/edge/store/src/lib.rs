@@ -34,6 +34,7 @@
 mod check;
 mod dir;
 mod error;
+pub mod guard;
 mod journal;
 mod rows;
 mod salvage;
@@ -53,7 +54,6 @@ pub use self::check::{Checked, Fault};
 use self::dir::Claim;
 pub use self::dir::free_bytes;
 pub use self::error::{StoreError, is_full};
-use self::journal::Journal;
 pub use self::rows::{
     Absent, Batch, Capture, CopyRow, Hops, HostRow, PageRow, Parcel, Place, RobotsRow, SentLink,
     Setback, SetbackCause, SetbackOf, TwinKey,
@@ -62,6 +62,9 @@ pub use self::salvage::Salvage;
 use self::sieve::{Fingerprint, Sieve};
 use self::synced::{Mark, Synced};
 pub use self::tables::Tables;
+
+/// The engine's number of the table of the tape.
+const TAPE_TABLE: u64 = 5;
 
 /// How much memory a store may use for itself.
 #[derive(Clone, Copy, Debug)]
@@ -80,37 +83,9 @@ impl Default for Memory {
     }
 }
 
-/// Checks that no table lost its newest version and that the journals hold everything that was synced.
-/// A crash may have torn whatever follows.
-fn check_tables(dir: &Path) -> Result<Vec<Journal>, StoreError> {
-    let db = dir.join("db");
-    Tables::check_files(&db)?;
-    let journals = journal::read(&db).map_err(|source| StoreError::Io { path: db, source })?;
-    let last = journals.iter().filter_map(|journal| journal.last_tape).max();
-    let synced = Synced::read(dir).tape;
-    let is_short = match last {
-        Some(last) => last + 1 < synced,
-        // A journal that has just begun holds no whole batch, and all that was synced is in the tables.
-        None if synced > 0 && journals.iter().any(|journal| journal.has_rest) => {
-            batches_in_view(dir, &journals)? < synced
-        }
-        None => false,
-    };
-    // The engine syncs a journal before it begins the next one, so only the last can be torn.
-    let mut sealed = journals.iter().rev().skip(1);
-    let damaged = sealed.find(|journal| journal.has_rest);
-    let short = journals.iter().rev().find(|journal| journal.has_rest).or(journals.last());
-    match damaged.or(short.filter(|_| is_short)) {
-        Some(journal) => Err(StoreError::Lost { path: journal.path.clone() }),
-        None => Ok(journals),
-    }
-}
-
-/// How many batches of the tape the tables hold without the journals' tails. Changes nothing.
-fn batches_in_view(dir: &Path, journals: &[Journal]) -> Result<u64, StoreError> {
-    let failed = |source| StoreError::Io { path: std::env::temp_dir(), source };
-    let view = view::of(dir, journals).map_err(failed)?;
-    Tables::open(&view.path().join("db"), Memory { cache: 0, ..Memory::default() })?.next_tape()
+/// How many batches of the tape the tables in `db` hold.
+fn batches_in(db: &Path) -> Result<u64, StoreError> {
+    Tables::open(db, Memory { cache: 0, ..Memory::default() })?.next_tape()
 }
 
 /// The state of a crawl in one directory.
@@ -138,10 +113,7 @@ impl Store {
     /// Opens the directory, or makes a new crawl in it.
     pub fn open(dir: &Path, memory: Memory) -> Result<Store, StoreError> {
         let claim = Claim::take(dir)?;
-        if let Some(journal) = check_tables(dir)?.last() {
-            let failed = |source| StoreError::Io { path: journal.path.clone(), source };
-            journal.cut_rest().map_err(failed)?;
-        }
+        guard::check_and_cut(dir, TAPE_TABLE, batches_in)?;
         Tables::create(&dir.join("db"))?;
         let mark = Mark::open(dir)
             .map_err(|source| StoreError::Io { path: dir.join(synced::NAME), source })?;
@@ -152,9 +124,7 @@ impl Store {
     /// run there meanwhile.
     pub fn read(dir: &Path, memory: Memory) -> Result<Store, StoreError> {
         let claim = Claim::share(dir)?;
-        let journals = check_tables(dir)?;
-        let failed = |source| StoreError::Io { path: std::env::temp_dir(), source };
-        let view = view::of(dir, &journals).map_err(failed)?;
+        let view = guard::view(dir, TAPE_TABLE, batches_in)?;
         Self::assemble(dir, memory, claim, None, Some(view))
     }
 

@@ -12,7 +12,9 @@ use tidewatch_frontier::tape::Input;
 
 use crate::dir::{Claim, check_format};
 use crate::synced::Synced;
-use crate::{CopyRow, HostRow, Memory, PageRow, Parcel, StoreError, Tables, journal, view};
+use crate::{
+    CopyRow, HostRow, Memory, PageRow, Parcel, StoreError, TAPE_TABLE, Tables, journal, view,
+};
 
 /// The readable rows of a damaged store.
 pub struct Salvage {
@@ -39,8 +41,8 @@ impl Salvage {
             return Err(error);
         }
         let db = dir.join("db");
-        let journals =
-            journal::read(&db).map_err(|source| StoreError::Io { path: db.clone(), source })?;
+        let journals = journal::read(&db, TAPE_TABLE)
+            .map_err(|source| StoreError::Io { path: db.clone(), source })?;
         let failed = |source| StoreError::Io { path: std::env::temp_dir(), source };
         let view = view::of_damaged(dir, &journals).map_err(failed)?;
         let path = view.path().join("db");

@@ -16,16 +16,16 @@ pub(crate) const NAME: &str = "synced";
 
 /// What was durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Synced {
+pub struct Synced {
     /// Batches on the tape.
-    pub(crate) tape: u64,
+    pub tape: u64,
     /// Pages.
-    pub(crate) pages: u32,
+    pub pages: u32,
 }
 
 impl Synced {
     /// Reads a directory's file; zeros if it is missing or damaged.
-    pub(crate) fn read(dir: &Path) -> Synced {
+    pub fn read(dir: &Path) -> Synced {
         let text = std::fs::read_to_string(dir.join(NAME)).unwrap_or_default();
         Synced::parse(&text).unwrap_or_default()
     }
@@ -45,12 +45,13 @@ impl Synced {
     }
 }
 
-/// The file, open.
-pub(crate) struct Mark(File);
+/// The file that says what the last sync made durable, open.
+#[derive(Debug)]
+pub struct Mark(File);
 
 impl Mark {
     /// Opens the file, or makes it, with its name synced.
-    pub(crate) fn open(dir: &Path) -> io::Result<Mark> {
+    pub fn open(dir: &Path) -> io::Result<Mark> {
         let (path, mut options) = (dir.join(NAME), OpenOptions::new());
         let is_new = !path.exists();
         let file = options.create(true).truncate(false).write(true).open(path)?;
@@ -60,7 +61,8 @@ impl Mark {
         Ok(Mark(file))
     }
 
-    pub(crate) fn write(&self, synced: Synced) -> io::Result<()> {
+    /// Replaces what the file says.
+    pub fn write(&self, synced: Synced) -> io::Result<()> {
         self.0.write_all_at(synced.text().as_bytes(), 0)
     }
 }
