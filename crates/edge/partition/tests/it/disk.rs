@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tidewatch_partition::{Clock, Stop, Watch};
+use tidewatch_partition::Watch;
 use tidewatch_web::WebHabits;
 use tokio::runtime::Runtime;
 
@@ -34,17 +34,10 @@ fn a_full_disk_pauses_the_crawl_until_there_is_room() {
     let runtime = Runtime::new().unwrap();
     let server = living::serve(&runtime, 10, 1_000, WebHabits::faultless());
     let config = living::config(Duration::from_millis(50));
-    let net = living::network(&runtime, &config, living::hosts(&server, |_| None));
     let dir = tempfile::tempdir().unwrap();
-    let mut crawl = living::open(dir.path(), &config);
-    let now = Clock::of(&crawl).now();
-    for seed in living::seeds(&server) {
-        crawl.seed(&seed, now).unwrap();
-    }
-    let stop = Stop { after: Some(Duration::from_secs(5)), ..Stop::default() };
     // The server's clock began a little earlier, which only makes its times later.
     let mut disk = Disk { began: Instant::now(), told: Vec::new() };
-    tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &stop, &mut disk).unwrap();
+    living::crawl(&runtime, &server, &config, dir.path(), Duration::from_secs(5), &mut disk);
     let [(true, pause), (false, go_on)] = disk.told[..] else { panic!("{:?}", disk.told) };
     let mut times: Vec<Duration> = server.log().requests().iter().map(|r| r.began).collect();
     times.sort();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
-use tidewatch_partition::{Clock, Partition, Stop};
+use tidewatch_partition::Partition;
 use tidewatch_testing::living::serve_trace;
 use tidewatch_trace::{Host, Trace, TraceLink, TracePage};
 use tidewatch_web::{LoggedRequest, Served, WebHabits, WebServer};
@@ -56,16 +56,9 @@ fn crawl(named: &str, judge: impl FnOnce(&WebServer, &mut Partition)) {
     let hosts = toml::Value::Array(vec![named.into()]);
     config.set("forms.hosts", &hosts).unwrap();
     config.forms.per_day = QUERIES;
-    let net = living::network(&runtime, &config, living::hosts(&server, |_| None));
     let dir = tempfile::tempdir().unwrap();
-    let mut crawl = living::open(dir.path(), &config);
-    let now = Clock::of(&crawl).now();
-    for seed in living::seeds(&server) {
-        crawl.seed(&seed, now).unwrap();
-    }
-    let stop = Stop { after: Some(LENGTH), ..Stop::default() };
-    tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &stop, &mut Stored::default())
-        .unwrap();
+    let mut crawl =
+        living::crawl(&runtime, &server, &config, dir.path(), LENGTH, &mut Stored::default());
     judge(&server, &mut crawl);
 }
 

@@ -1,46 +1,29 @@
 //! Pages that say nothing of their own.
 
-use tidewatch_archive::digest;
 use tidewatch_core::{DropReason, Span, Time};
-use tidewatch_partition::work::{Came, Content, Job, Report};
+use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Partition};
 use tidewatch_store::Absent;
 
-use crate::{START, TOOK, answer, config, run_on, seconds, url};
+use crate::small::{brought, says};
+use crate::{START, answer, config, run_on, seconds, url};
 
 /// Real pages of the host; the others say with status 200 that there is no such page.
 const REAL: u32 = 12;
 const LINKED: u32 = 60;
-
-fn says(text: &str, links: Vec<u32>) -> Content {
-    let digest = digest(text.as_bytes());
-    let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
-    let sketch = (0..8).map(|n| identity.wrapping_add(n)).collect();
-    let links = links.into_iter().map(|page| (url(0, page), String::new())).collect();
-    Content { status: 200, digest, identity, links, sketch, ..Content::default() }
-}
 
 /// A host that never says 404, with a front page that links to `LINKED` pages.
 fn reply(job: &Job, now: Time) -> Report {
     let Job::Page { host, page, url, .. } = job else { return answer(job, now) };
     let number = url.path().strip_prefix("/p/").and_then(|number| number.parse().ok());
     let content = match number {
-        Some(0) => says("front", (0..LINKED).collect()),
+        Some(0) => says("front", (0..LINKED).map(|page| url(0, page))),
         // Page 2 says what page 1 says.
         Some(2) => says("page 1", vec![]),
         Some(number @ 1..REAL) => says(&format!("page {number}"), vec![]),
         _ => says("there is no such page", vec![]),
     };
-    Report::Page {
-        host: *host,
-        page: *page,
-        came: Came::Content(Box::new(content)),
-        status: Some(200),
-        body_bytes: 20,
-        packed: None,
-        unix_micros: START,
-        took: TOOK,
-    }
+    brought(*host, *page, content)
 }
 
 /// The same host, but for its root, where it says 404.

@@ -9,7 +9,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_fetch::Hosts;
 use tidewatch_lab::generate::renewal;
-use tidewatch_partition::{Config, Net, Partition, Watch};
+use tidewatch_partition::{Clock, Config, Net, Partition, Stop, Watch};
 use tidewatch_testing::living;
 pub(crate) use tidewatch_testing::living::size;
 use tidewatch_web::{WebHabits, WebServer};
@@ -66,6 +66,38 @@ pub(crate) fn seeds(server: &WebServer) -> Vec<CanonicalUrl> {
     let mut seeds: Vec<_> = server.names().iter().map(|(name, _)| url(name)).collect();
     seeds.sort();
     seeds
+}
+
+/// Opens a crawl in `dir`, seeds it with all front pages and runs it for `length`.
+pub(crate) fn crawl(
+    runtime: &Runtime,
+    server: &WebServer,
+    config: &Config,
+    dir: &Path,
+    length: Duration,
+    watch: &mut dyn Watch,
+) -> Partition {
+    let mut crawl = open(dir, config);
+    let now = Clock::of(&crawl).now();
+    for seed in seeds(server) {
+        crawl.seed(&seed, now).unwrap();
+    }
+    run(runtime, server, config, &mut crawl, length, watch);
+    crawl
+}
+
+/// Runs a crawl of a web for `length`.
+pub(crate) fn run(
+    runtime: &Runtime,
+    server: &WebServer,
+    config: &Config,
+    crawl: &mut Partition,
+    length: Duration,
+    watch: &mut dyn Watch,
+) {
+    let net = network(runtime, config, hosts(server, |_| None));
+    let stop = Stop { after: Some(length), ..Stop::default() };
+    tidewatch_partition::run(crawl, &net, runtime.handle(), &stop, watch).unwrap();
 }
 
 /// Pages reported as stored.

@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tidewatch_archive::digest;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, Interest, InterestKind, PageId, Span, Time};
 use tidewatch_frontier::tape::Input;
 use tidewatch_hygiene::Detector;
 use tidewatch_partition::rules::{RuleName, Ruling};
-use tidewatch_partition::work::{Came, Content, Job, Report};
+use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Heard, Partition, Question};
 
+use crate::small::brought;
 use crate::{START, TOOK, answer, config, run_on, seconds};
 
 /// Every hub links to so many stories, plainly and with a parameter that tells the hub.
@@ -53,21 +53,7 @@ fn reply(job: &Job, now: Time) -> Report {
 
 /// A page whose text is that of its path.
 fn says(host: HostId, page: PageId, url: &CanonicalUrl, links: Vec<CanonicalUrl>) -> Report {
-    let links = links.into_iter().map(|link| (link, String::new())).collect();
-    let digest = digest(url.path().as_bytes());
-    let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
-    let sketch = (0..8).map(|n| identity.wrapping_add(n)).collect();
-    let content = Content { status: 200, digest, identity, links, sketch, ..Content::default() };
-    Report::Page {
-        host,
-        page,
-        came: Came::Content(Box::new(content)),
-        status: Some(200),
-        body_bytes: 20,
-        packed: None,
-        unix_micros: START,
-        took: TOOK,
-    }
+    brought(host, page, crate::small::says(url.path(), links))
 }
 
 /// A crawl of that web, and how many aliases it fetched.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tidewatch_archive::{path_of, read_at};
 use tidewatch_core::{PageId, Reason, Span};
 use tidewatch_lab::generate::renewal;
-use tidewatch_partition::{Clock, Stop};
 use tidewatch_testing::living::serve_trace;
 use tidewatch_trace::TraceLink;
 use tidewatch_web::{SENT_ON_TITLE, Served, WebHabits};
@@ -36,16 +35,10 @@ fn pages_that_send_all_on_are_redirects() {
     config.revisit.usual = Span::HOUR;
     // A rule that unites old and new URLs would spare the redirects.
     config.learn_rules = false;
-    let net = living::network(&runtime, &config, living::hosts(&server, |_| None));
     let dir = tempfile::tempdir().unwrap();
-    let mut crawl = living::open(dir.path(), &config);
-    let now = Clock::of(&crawl).now();
-    for seed in living::seeds(&server) {
-        crawl.seed(&seed, now).unwrap();
-    }
-    let stop = Stop { after: Some(Duration::from_secs(8)), ..Stop::default() };
-    tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &stop, &mut Stored::default())
-        .unwrap();
+    let length = Duration::from_secs(8);
+    let crawl =
+        living::crawl(&runtime, &server, &config, dir.path(), length, &mut Stored::default());
 
     let requests = server.log().requests();
     let sent_on =

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tidewatch_archive::{Exchange, Packed, digest};
 use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{PageId, Rate, Span, Time};
+use tidewatch_core::{HostId, PageId, Rate, Span, Time};
 use tidewatch_partition::work::{Came, Content, Job, Report};
 use tidewatch_partition::{Config, Next, Partition, Reach};
 
@@ -27,7 +27,7 @@ pub(crate) fn url(host: u32, page: u32) -> CanonicalUrl {
     CanonicalUrl::parse(&format!("http://h{host}.example/p/{page}")).unwrap()
 }
 
-pub(crate) fn content(host: u32, page: u32, now: Time) -> Content {
+fn content(host: u32, page: u32, now: Time) -> Content {
     let links = [2 * page + 1, 2 * page + 2].into_iter().filter(|&next| next < PAGES);
     let mut links: Vec<_> = links.map(|next| (url(host, next), format!("to {next}"))).collect();
     links.push((url((host + 1) % HOSTS, 0), "next door".into()));
@@ -39,6 +39,22 @@ pub(crate) fn content(host: u32, page: u32, now: Time) -> Content {
     let digest = digest(body.as_bytes());
     let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
     Content { status: 200, digest, identity, links, sketch: vec![identity], ..Content::default() }
+}
+
+/// What a page says whose words are `text` alone: pages of equal text say the same.
+pub(crate) fn says(text: &str, links: impl IntoIterator<Item = CanonicalUrl>) -> Content {
+    let digest = digest(text.as_bytes());
+    let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
+    let sketch = (0..8).map(|n| identity.wrapping_add(n)).collect();
+    let links = links.into_iter().map(|url| (url, String::new())).collect();
+    Content { status: 200, digest, identity, links, sketch, ..Content::default() }
+}
+
+/// The report of a page that came, without a record for the archive.
+pub(crate) fn brought(host: HostId, page: PageId, content: Content) -> Report {
+    let came = Came::Content(Box::new(content));
+    let (status, body_bytes, packed, unix_micros, took) = (Some(200), 20, None, START, TOOK);
+    Report::Page { host, page, came, status, body_bytes, packed, unix_micros, took }
 }
 
 pub(crate) fn pack(url: &CanonicalUrl, body: &[u8]) -> Packed {
@@ -75,16 +91,12 @@ pub(crate) fn answer(job: &Job, now: Time) -> Report {
             assert!(!url.path().starts_with("/private"), "{url} is disallowed");
             let of: u32 = name[1..name.find('.').unwrap()].parse().unwrap();
             let content = content(of, number.parse().unwrap(), now);
-            Report::Page {
-                host: *host,
-                page: *page,
-                came: Came::Content(Box::new(content)),
-                status: Some(200),
-                body_bytes: 10,
-                packed: Some(pack(url, number.as_bytes())),
-                unix_micros: START,
-                took: TOOK,
+            let mut report = brought(*host, *page, content);
+            if let Report::Page { packed, body_bytes, .. } = &mut report {
+                *packed = Some(pack(url, number.as_bytes()));
+                *body_bytes = number.len() as u64;
             }
+            report
         }
     }
 }

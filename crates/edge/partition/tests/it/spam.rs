@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use tidewatch_archive::digest;
 use tidewatch_core::Time;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_hygiene::Detector;
 use tidewatch_partition::rules::Label;
-use tidewatch_partition::work::{Came, Content, Job, Report};
+use tidewatch_partition::work::{Job, Report};
 use tidewatch_partition::{Clock, Config, Partition, Question, Reach, Stop};
 use tidewatch_testing::living::serve;
 use tidewatch_web::WebHabits;
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
-use crate::{START, TOOK, answer, config, run_on, seconds};
+use crate::small::{brought, says};
+use crate::{START, answer, config, run_on, seconds};
 
 /// Hosts of the web: good ones first, then a farm.
 const GOOD: u32 = 8;
@@ -36,21 +36,7 @@ fn reply(job: &Job, now: Time) -> Report {
     let mut links: Vec<CanonicalUrl> = (0..PAGES).map(|page| at(name, page)).collect();
     links.extend([1, 3].map(|step| at(first + (name - first + step) % count, 0)));
     links.extend((name < GOOD).then(|| at(GOOD + name, 0)));
-    let digest = digest(url.as_str().as_bytes());
-    let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
-    let sketch = (0..8).map(|n| identity.wrapping_add(n)).collect();
-    let links = links.into_iter().map(|url| (url, String::new())).collect();
-    let content = Content { status: 200, digest, identity, links, sketch, ..Content::default() };
-    Report::Page {
-        host: *host,
-        page: *page,
-        came: Came::Content(Box::new(content)),
-        status: Some(200),
-        body_bytes: 20,
-        packed: None,
-        unix_micros: START,
-        took: TOOK,
-    }
+    brought(*host, *page, says(url.as_str(), links))
 }
 
 fn reach_everything() -> Config {
@@ -121,7 +107,6 @@ fn stuffed_hosts_are_told_by_their_text() {
     let server = serve(&runtime, &web, 3, WebHabits { stuffed: 0.4, ..WebHabits::faultless() });
     let mut config = living::config(Duration::from_millis(10));
     config.scope.reach = Reach::Everything;
-    let net = living::network(&runtime, &config, living::hosts(&server, |_| None));
     let dir = tempfile::tempdir().unwrap();
     let mut crawl = living::open(dir.path(), &config);
     let now = Clock::of(&crawl).now();
@@ -129,9 +114,8 @@ fn stuffed_hosts_are_told_by_their_text() {
     for seed in living::seeds(&server) {
         crawl.know(&seed, now).unwrap();
     }
-    let stop = Stop { after: Some(Duration::from_secs(8)), ..Stop::default() };
-    tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &stop, &mut Stored::default())
-        .unwrap();
+    let length = Duration::from_secs(8);
+    living::run(&runtime, &server, &config, &mut crawl, length, &mut Stored::default());
 
     let site = server.site();
     let names: Vec<(CanonicalUrl, bool)> = site

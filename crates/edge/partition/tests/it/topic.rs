@@ -3,15 +3,15 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use tidewatch_archive::digest;
 use tidewatch_core::Time;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_frontier::tape::Input;
-use tidewatch_partition::work::{Came, Content, Job, Report};
+use tidewatch_partition::work::{Content, Job, Report};
 use tidewatch_partition::{Config, Partition, Question};
 use tidewatch_topic::Gist;
 
-use crate::{START, TOOK, answer, config, run_on, seconds};
+use crate::small::{brought, says};
+use crate::{START, answer, config, run_on, seconds};
 
 /// A front page links to so many sections, and each section to so many articles. Two articles of each link
 /// to the next section of the same subject.
@@ -60,24 +60,10 @@ fn reply(job: &Job, now: Time) -> Report {
         Some((section, Some(0 | 1))) => vec![format!("/s{}/", (section + EVERY) % SECTIONS)],
         Some(_) => Vec::new(),
     };
-    let links = links.iter().map(|path| (at(path), "more".to_owned())).collect();
-    let digest = digest(url.path().as_bytes());
-    let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
-    let sketch = (0..8).map(|n| identity.wrapping_add(n)).collect();
     let words = place.map_or_else(|| "Welcome".to_owned(), |(section, n)| text(section, n));
     let gist = gist.then(|| Gist::of("", &words, "eng"));
-    let content =
-        Content { status: 200, digest, identity, links, sketch, gist, ..Content::default() };
-    Report::Page {
-        host: *host,
-        page: *page,
-        came: Came::Content(Box::new(content)),
-        status: Some(200),
-        body_bytes: 20,
-        packed: None,
-        unix_micros: START,
-        took: TOOK,
-    }
+    let links = links.iter().map(|path| at(path));
+    brought(*host, *page, Content { gist, ..says(url.path(), links) })
 }
 
 fn open(dir: &Path, topic: &str, from: Time) -> Partition {

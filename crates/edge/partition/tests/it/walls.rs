@@ -8,7 +8,6 @@ use std::time::Duration;
 use tidewatch_archive::{Records, check, path_of, read_at, warc_numbers};
 use tidewatch_core::{Reason, Span};
 use tidewatch_lab::generate::renewal;
-use tidewatch_partition::{Clock, Stop};
 use tidewatch_testing::living::serve;
 use tidewatch_web::{Served, WALL_TITLE, WebHabits};
 use tokio::runtime::Runtime;
@@ -31,16 +30,10 @@ fn walls_are_neither_copies_nor_changes() {
     config.politeness.first_rest = Span::from_micros(500_000);
     config.politeness.most_rest = Span::SECOND;
     config.robots_retry = Span::SECOND;
-    let net = living::network(&runtime, &config, living::hosts(&server, |_| None));
     let dir = tempfile::tempdir().unwrap();
-    let mut crawl = living::open(dir.path(), &config);
-    let now = Clock::of(&crawl).now();
-    for seed in living::seeds(&server) {
-        crawl.seed(&seed, now).unwrap();
-    }
-    let stop = Stop { after: Some(Duration::from_secs(12)), ..Stop::default() };
-    tidewatch_partition::run(&mut crawl, &net, runtime.handle(), &stop, &mut Stored::default())
-        .unwrap();
+    let length = Duration::from_secs(12);
+    let crawl =
+        living::crawl(&runtime, &server, &config, dir.path(), length, &mut Stored::default());
 
     let requests = server.log().requests();
     let walls = requests.iter().filter(|request| request.served == Served::Wall).count() as u64;
