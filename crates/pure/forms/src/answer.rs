@@ -37,7 +37,7 @@ pub struct Answer {
     pub records: Vec<Record>,
     /// The next page of the same list.
     pub next: Option<CanonicalUrl>,
-    /// How many records the page says that there are in all.
+    /// The total number of records, if the page states it.
     pub total: Option<u64>,
     /// Where its records stand.
     pub place: Option<Place>,
@@ -53,7 +53,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A number that is the same wherever the record shows: its page, or its text.
+    /// A hash of its link, or of its text if it has no link.
     pub fn key(&self) -> u64 {
         let own = self.link.as_ref().map_or(self.text.as_str(), CanonicalUrl::as_str);
         xxh3_64(own.as_bytes())
@@ -121,7 +121,7 @@ struct Page {
     nodes: usize,
     best: Option<Region>,
     at_known: Option<Region>,
-    /// What says of itself that it is the next page.
+    /// The first address that is marked as the next page.
     next: Option<String>,
 }
 
@@ -314,8 +314,8 @@ impl Page {
         }
     }
 
-    /// How much there is to read in siblings of which each has something of its own. Many short ones count
-    /// more than a few long ones: lists in records, and sections that hold lists, lose against records.
+    /// How much text the siblings hold, lowered if few of them have a link of their own. Many short siblings
+    /// score higher than a few long ones, so that records win over lists in records and over sections.
     fn score(&self, members: &[&Child]) -> f64 {
         let own = |child: &&&Child| {
             let own = self.links[child.links.clone()].first().map(|(href, _)| href);
@@ -342,7 +342,7 @@ impl Page {
         let numbered =
             || self.links.iter().filter_map(|(href, _)| join(href)).find(|to| follows(url, to));
         let next = next.or_else(numbered);
-        // Where records stood before, other lists are none: a page without results has those too.
+        // With a known place no other list counts: a page without results has other lists too.
         let region = if self.known.is_some() { self.at_known } else { self.best };
         let Some(region) = region else {
             return Answer { next, total, ..Answer::default() };
@@ -368,7 +368,7 @@ impl Page {
     }
 }
 
-/// The siblings that are built like the one that is most like the first of them.
+/// The siblings that are similar to the most typical of the first few.
 fn alike<'c>(children: &[&'c Child]) -> Vec<&'c Child> {
     const TRIED: usize = 8;
     let likeness = |a: &Child, b: &Child| {
@@ -383,8 +383,8 @@ fn alike<'c>(children: &[&'c Child]) -> Vec<&'c Child> {
     children.iter().copied().filter(|child| likeness(model, child) >= ALIKE).collect()
 }
 
-/// Whether `to` is the page after `from` by a number in the query: they are the same but for one parameter,
-/// which counts pages from 1 (or 0) or records.
+/// Whether `to` is the page after `from`: their queries are equal except for a page number, which is one
+/// higher in `to`, or 2 if `from` has none.
 fn follows(from: &CanonicalUrl, to: &CanonicalUrl) -> bool {
     const PAGES: &[&str] = &["page", "p", "pg", "paged", "pagenum", "pageno", "seite"];
     if from.origin() != to.origin() || from.path() != to.path() {
@@ -411,7 +411,7 @@ fn follows(from: &CanonicalUrl, to: &CanonicalUrl) -> bool {
     })
 }
 
-/// How many results a text says that there are.
+/// The number of results that a text states.
 fn total(text: &str) -> Option<u64> {
     const RESULTS: &[&str] = &[
         "results",

@@ -24,7 +24,7 @@ pub struct DeskLimits {
     pub at_once: usize,
     /// Most forms.
     pub forms: usize,
-    /// What words are chosen by.
+    /// Limits for the choice of words.
     pub keywords: KeywordLimits,
 }
 
@@ -52,7 +52,7 @@ pub enum Stop {
     Refused,
 }
 
-/// A desk that rests.
+/// A stop in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
     /// Until then.
@@ -137,12 +137,12 @@ enum Ask {
 
 /// How many times longer than at first answers may take.
 const SLOW: f64 = 3.0;
-/// Answers that are fast whatever the first ones took.
+/// Answers faster than this never count as slow.
 const FAST_S: f64 = 0.5;
-/// Answers that say what is usual, and the weight of the newest in the mean.
+/// Number of first answers whose median is the usual time, and weight of the newest answer in the mean.
 const FIRST: usize = 8;
 const NEWEST: f64 = 0.3;
-/// Answers without anything new after which the place of records is looked for again.
+/// After this many answers in a row without a new record, the place of records is searched again.
 const MOST_STALE: u8 = 3;
 /// How long the first stop lasts, and how often that doubles.
 const FIRST_STOP: Span = Span::DAY;
@@ -174,7 +174,7 @@ impl Desk {
         self.limits = limits;
     }
 
-    /// Takes in a form of a page. A form that is known, or one too many, changes nothing.
+    /// Adds a form of `page`. Known forms and forms beyond the limit are ignored.
     pub fn meet(&mut self, page: &CanonicalUrl, question: Question) {
         let is_known = self.forms.iter().any(|form| form.question.key() == question.key());
         if is_known || self.forms.len() >= self.limits.forms {
@@ -198,7 +198,7 @@ impl Desk {
         });
     }
 
-    /// Takes in the words of a page of the host, with which to begin.
+    /// Adds the words of a page of the host as candidates for the first queries.
     pub fn hear(&mut self, text: &str) {
         for form in &mut self.forms {
             if let Way::Words(keywords) = &mut form.way
@@ -274,7 +274,7 @@ impl Desk {
         Some(new)
     }
 
-    /// Takes in that a query is answered at another address, which costs one more fetch.
+    /// Notes that a query was redirected: its answer comes from `to`, at the cost of another query.
     pub fn moved(&mut self, from: &CanonicalUrl, to: &CanonicalUrl) {
         for form in &mut self.forms {
             if let Some(asked) = form.open.remove(from.as_str()) {
@@ -284,7 +284,7 @@ impl Desk {
         }
     }
 
-    /// Takes in that a query brought no answer, and why if the host minds.
+    /// Notes that a query failed. `why` is set if that may be a reason to stop asking the host.
     pub fn fail(&mut self, url: &CanonicalUrl, why: Option<Stop>, now: Time) {
         for form in &mut self.forms {
             form.fail(url.as_str());
@@ -324,7 +324,7 @@ impl Desk {
         }
     }
 
-    /// Why nothing is asked now, if the host showed that it minds.
+    /// The stop in force at `now`, if there is one.
     pub fn stopped(&self, now: Time) -> Option<Stopped> {
         self.stopped.filter(|stopped| stopped.until > now)
     }

@@ -6,8 +6,8 @@
 //! queries follows the size of the database and not that of the form.
 //!
 //! An input is *informative* if the answers to its values differ: at least [`INFORMATIVE`] of the answers are
-//! distinct `[MKKGRH08]`. One that is not (an order, a page size, an input that the site ignores) is left alone
-//! after [`TRIED`] values, and what it had split is split by another.
+//! distinct `[MKKGRH08]`. An input that is not (an order, a page size, an input that the site ignores) is
+//! given up after [`TRIED`] values, and its query is split by another one.
 //!
 //! `[MKKGRH08]` J. Madhavan et al.: Google's deep web crawl. VLDB 2008.
 
@@ -30,7 +30,7 @@ const MOST_NODES: usize = 100_000;
 /// Weight of the newest page in the mean of new records, and pages before that mean can end the search.
 const LATELY: f64 = 0.05;
 const PATIENCE: u64 = 40;
-/// Most parts by which a range is halved.
+/// How often a range is halved at most.
 const MOST_HALVINGS: u8 = 24;
 
 /// A page to ask for.
@@ -47,7 +47,7 @@ pub struct FieldsAsk {
 pub struct Fields {
     splitters: Vec<Splitter>,
     nodes: Vec<Node>,
-    /// Lists that were begun, before parts that were not; parts of one query before their own parts.
+    /// Next pages of lists first, then queries in the order in which they were made.
     todo: VecDeque<FieldsAsk>,
     /// Most records that one query shows, once a list ended early.
     cap: Option<u64>,
@@ -86,7 +86,7 @@ struct Node {
     split_by: Option<usize>,
     retrieved: u64,
     first: u64,
-    /// Answers of its parts so far, its own before them.
+    /// Hash of its first answer, then those of its parts so far.
     answers: Vec<u64>,
 }
 
@@ -187,8 +187,8 @@ impl Fields {
         new
     }
 
-    /// Notes the answer to a part of a query. Once enough parts have the same answer, their input is left
-    /// alone, and the query is split by another.
+    /// Notes the answer to a part of a query. Once too many parts have equal answers, their input is given up
+    /// and the query is split by another one.
     fn is_idle(&mut self, parent: usize, answer: u64) -> bool {
         let node = &mut self.nodes[parent];
         node.answers.push(answer);

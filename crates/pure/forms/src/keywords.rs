@@ -1,19 +1,20 @@
 //! Which words to ask a text box for, and when to stop.
 //!
-//! Every answer is a sample of the database. Greedy policies ask for the word most frequent in the records
-//! held `[NZC05]`; but records are held *because* they match words that were asked, so frequency among them
-//! says little of those that are not. Records that came only once would be missing if a single query had
-//! not been asked: they stand for the missing ones, as the species seen once do in Good's estimate
-//! `[Goo53]`. So the words of records seen once are counted:
+//! Every answer is a sample of the database. Greedy policies ask for the most frequent word of the records
+//! held `[NZC05]`. But records are held *because* they match the words asked, so the frequency of a word
+//! among them says little about the missing ones. Records seen only once are a better sample: without a
+//! single query they would be missing, like the species seen once in Good's estimate `[Goo53]`. So their
+//! words are counted:
 //!
 //! new(w) ≈ f₁(w) · û/f₁,  û = f₁²/(2·f₂) `[Cha84]`
 //!
-//! where f₁ and f₂ are the numbers of records that came once and twice, and f₁(w) those with word w that
-//! came once. û is a lower bound of the records missing, and is corrected by how predictions went so far.
-//! A query has ⌈(held(w) + new(w)) / page⌉ pages, so its first is worth new(w) divided by that. Of new words
-//! the one is taken whose whole list should bring most. Lists that were begun compete with new words by what
-//! their last pages brought, so a list is left where it runs dry and taken up again when nothing better is
-//! left; as sites show the same records first, a new word must promise somewhat more.
+//! where f₁ and f₂ are the numbers of records seen once and twice, and f₁(w) is the number of those seen once
+//! that have word w. û is a lower bound of the number of missing records; the errors of earlier predictions
+//! correct it. A query has ⌈(held(w) + new(w)) / page⌉ pages, so its first page is worth new(w) divided by
+//! that number. Among new words, the one whose whole list should bring the most records comes first. Lists
+//! already begun compete with new words by what their last pages brought: a list is left when it runs dry and
+//! continued when nothing better is left. Sites show the same records first, so a new word is preferred only
+//! if it promises clearly more.
 //!
 //! It stops when no page is expected to bring as many new records as [`KeywordLimits::least_new`].
 //!
@@ -31,7 +32,7 @@ pub struct KeywordLimits {
     pub least_new: f64,
     /// Most pages of one list.
     pub list_pages: u32,
-    /// Most words and records remembered.
+    /// Most words remembered.
     pub words: usize,
     /// Most records remembered.
     pub records: usize,
@@ -104,7 +105,7 @@ struct List {
     predicted: f64,
 }
 
-/// Share of what a new word promises for which a list is gone on with.
+/// A list is continued if its next page should bring at least this share of what the best new word promises.
 const LOYALTY: f64 = 0.8;
 /// Weight of the newest page in a list's mean.
 const NEWEST: f64 = 0.6;
@@ -114,7 +115,7 @@ const LATELY: f64 = 0.1;
 const PATIENCE: u64 = 10;
 /// New records expected of a word that was only heard.
 const HEARD: f64 = 1.0;
-/// Weight of the past in the correction of predictions: the more is held, the more they promise.
+/// Weight of earlier pages in the correction. It fades, because predictions rise with the records held.
 const KEPT: f64 = 0.8;
 /// Bounds of the correction of predictions.
 const CORRECTION: (f64, f64) = (0.1, 4.0);

@@ -24,15 +24,15 @@ pub struct Question {
 pub struct Input {
     /// Its name.
     pub name: String,
-    /// What is sent unless something is chosen.
+    /// The default value.
     pub value: String,
-    /// What may be chosen.
+    /// Which values a query may set.
     pub role: Role,
-    /// Whether it must not stay empty.
+    /// Whether the form requires a value.
     pub is_required: bool,
 }
 
-/// What may be chosen for an input.
+/// Which values a query may set for an input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Role {
     /// Any words.
@@ -46,7 +46,7 @@ pub enum Role {
         /// The greatest.
         max: f64,
     },
-    /// Nothing.
+    /// Only the default.
     Fixed,
 }
 
@@ -87,12 +87,12 @@ impl Question {
         &self.action
     }
 
-    /// The place of its box for words.
+    /// The index of its text box.
     pub fn words(&self) -> Option<usize> {
         self.inputs.iter().position(|input| input.role == Role::Words)
     }
 
-    /// A number that is the same for forms with the same address and inputs.
+    /// A hash of its address and the names of its inputs.
     pub fn key(&self) -> u64 {
         let names = self.inputs.iter().flat_map(|input| ["\n", &input.name]);
         xxh3_64([self.action.as_str()].into_iter().chain(names).collect::<String>().as_bytes())
@@ -103,7 +103,7 @@ impl Question {
         self.ask(&[(self.words()?, words)])
     }
 
-    /// The URL with values for some inputs, by place. `None` if no URL can hold them.
+    /// The URL with `chosen` values for some inputs, by index. `None` if no URL can hold them.
     pub fn ask(&self, chosen: &[(usize, &str)]) -> Option<CanonicalUrl> {
         let encoding = Encoding::for_label(self.encoding.as_bytes()).unwrap_or(UTF_8);
         let mut url = self.action.clone();
@@ -124,7 +124,7 @@ impl Question {
         CanonicalUrl::parse(&url).ok()
     }
 
-    /// What a URL asks this form for: its words, or what was chosen; `None` if it is no query of it.
+    /// The words or chosen values in `url`; `None` if it is no query of this form.
     pub fn asked(&self, url: &CanonicalUrl) -> Option<String> {
         let query = url.as_str().strip_prefix(self.action.as_str())?.strip_prefix('?')?;
         let pairs = || query.split('&').filter_map(|pair| pair.split_once('='));
@@ -164,7 +164,7 @@ fn push_encoded(url: &mut String, text: &str, encoding: &'static Encoding) {
     }
 }
 
-/// A piece of a query as text; what is no UTF-8 stays recognisable.
+/// Percent-decodes a piece of a query. Invalid UTF-8 becomes U+FFFD.
 fn decoded(piece: &str) -> String {
     let (bytes, mut out, mut at) = (piece.as_bytes(), Vec::with_capacity(piece.len()), 0);
     let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));

@@ -36,22 +36,22 @@ pub enum Refusal {
     /// It asks for a means of payment.
     #[error("it asks for a means of payment")]
     Payment,
-    /// It asks who one is or where one lives.
+    /// It asks for a person's name, birthday or address.
     #[error("it asks for a person's name, birthday or address")]
     Person,
-    /// It takes a longer text.
+    /// It has a text area.
     #[error("it takes a message")]
     Message,
-    /// It carries a token of this visit.
+    /// It carries a session or CSRF token.
     #[error("it carries a token of this visit")]
     Token,
-    /// It is a riddle for robots.
+    /// It has a captcha.
     #[error("it is a riddle that keeps robots out")]
     Captcha,
     /// Its words say that it does something else than search.
     #[error("by its words it is there to {0}")]
     Purpose(Purpose),
-    /// It wants something that nobody here can know.
+    /// It requires a field that cannot be filled in.
     #[error("it requires a field that cannot be filled in")]
     Required,
     /// It has nothing to fill in.
