@@ -47,7 +47,7 @@ impl Trials {
         (CONCENTRATION * prior + self.hits) / (CONCENTRATION + self.count())
     }
 
-    /// What they say about their kind.
+    /// Their weighted contribution to the trials of their kind.
     fn about_kind(self) -> Trials {
         let credit = CONCENTRATION / (CONCENTRATION + self.count());
         Trials { hits: credit * self.hits, misses: credit * self.misses }

@@ -28,8 +28,9 @@ const PLAIN: Memory = Memory { recent: 96, keys: 384 };
 const PAIRS: usize = 2;
 /// Trials before a rule may be accepted or dropped, whatever others of its kind say.
 const FEWEST_TRIALS: f64 = 3.0;
-/// Trials that a rule gets for nothing: until then a URL that it unites with another is fetched as if
-/// there were no rule. A rule costs at most so many fetches, all of which a crawl without rules makes.
+/// Trials of a rule before it raises any doubt. Until then a URL that it unites with another is fetched as
+/// if there were no rule. So a rule costs at most this many fetches, and a crawl without rules makes them
+/// too.
 const TRIAL: f64 = 12.0;
 /// A rule whose posterior is below this is more often wrong than right, and dropped.
 const DROPPED: f64 = 0.5;
@@ -419,7 +420,7 @@ impl Host {
         changed
     }
 
-    /// After another set of rules is accepted, all keys are different.
+    /// Files the recent pages again after the set of accepted rules has changed, because all keys have.
     pub(crate) fn file_again(&mut self, kinds: &Kinds) {
         self.by_key.clear();
         let recent: Vec<(String, Shown)> =
@@ -434,7 +435,7 @@ impl Host {
         self.recent.iter().any(|(_, other)| other.url != shown.url && other.repeats(shown))
     }
 
-    /// Whether nothing is known that could make two URLs of the host one page.
+    /// Whether the host has no rules, so that no two of its URLs are one page.
     pub(crate) fn is_plain(&self) -> bool {
         self.rules.is_empty()
     }

@@ -71,7 +71,7 @@ use self::spam::shape::Shape;
 use self::spam::{Label, Spam, SpamChance};
 use self::traps::{Groups, Standing, Traps};
 
-/// One part in so many of the memory finds pages of other hosts.
+/// One part in this many of the memory is for finding pages of other hosts.
 const PART_FOR_NEAR: usize = 4;
 /// Longest URL that is looked at; canonical URLs are not longer.
 const MAX_URL: usize = tidewatch_core::url::MAX_URL_BYTES;
@@ -125,7 +125,7 @@ impl Hygiene {
         }
     }
 
-    /// What is thought of a URL. Changes nothing.
+    /// Judges a URL. Changes nothing.
     pub fn judge(&self, met: &Met<'_>) -> Judgement {
         let page = PageKey::of(met.url).0;
         let own = Form::of(short(met.url));
@@ -142,7 +142,7 @@ impl Hygiene {
         self.judged(met, groups, key, claim, suspicion)
     }
 
-    /// A mirror's URL under the rules of the host that it mirrors.
+    /// Applies the rules of the mirrored host to a mirror's URL.
     fn across<'a>(&'a self, form: Form<'a>) -> (Form<'a>, Option<Claim>) {
         // One step only, so that hosts that mirror one another cannot go round for ever.
         match self.hosts.get(&xxh3_64(form.origin.as_bytes())) {
@@ -376,7 +376,7 @@ impl Hygiene {
         mirrors
     }
 
-    /// A rule spared a fetch: counted for people.
+    /// Counts a fetch that a rule spared, for display.
     pub fn spared(&mut self, rule: RuleId) {
         *self.spared.entry(rule).or_default() += 1;
     }

@@ -1,9 +1,11 @@
 //! Pages of any host that show nearly the same.
 //!
-//! A page is remembered by its sketch: the [`HASHES`] smallest hashes of its fragments. It can be found
-//! under its URL and each of its [`DOORS`] smallest hashes, so a search looks at three pages at most,
-//! however many there are. Pages of few fragments are found under their identity instead. Two pages of resemblance J share each of the eight smallest hashes of their union
-//! with chance J, so that the number B of shared ones is binomial. Pages are *near* from B = [`NEAR`] on:
+//! A page is remembered by its sketch: the [`HASHES`] smallest hashes of its fragments. It is indexed under
+//! its URL and each of its [`DOORS`] smallest hashes, so a search looks at three pages at most, however many
+//! there are. Pages of few fragments are indexed under their identity instead.
+//!
+//! Two pages of resemblance J share each of the eight smallest hashes of their union with chance J, so the
+//! number B of shared ones is binomial. Pages are *near* if B is at least [`NEAR`]:
 //!
 //! | J | B ≥ 6 | all eight equal |
 //! |---|---|---|
@@ -13,11 +15,11 @@
 //! | 0.5 | 0.14 | 0.004 |
 //! | 0.3 | 0.011 | 0.00007 |
 //!
-//! A door is not found only if the pages share none of their smallest hashes, which at J = 0.9 happens once
-//! in some hundred pairs.
+//! A near page is missed only if the two share none of the hashes under which they are indexed. At J = 0.9
+//! this happens to less than one pair in a hundred.
 //!
-//! A hash that is on many pages, such as a notice that comes with a site's software, is a door to the first of
-//! them; the other doors lead to the rest. The oldest pages make room.
+//! A hash of many pages, such as that of a notice which comes with a site's software, leads to the first of
+//! them only; their other hashes lead to the rest. The oldest pages are evicted.
 
 use std::collections::VecDeque;
 

@@ -176,7 +176,8 @@ fn wildcard(form: &mut Form<'_>, count: usize, at: usize, looks: Looks, before: 
     is_meant
 }
 
-/// Rules under which `alias` and `kept` are one page, the most general first. `alias` leads to `kept`, or is the longer one.
+/// Rules under which `alias` and `kept` are one page, the most general first. `alias` leads to `kept`, or is
+/// the longer one.
 pub(crate) fn propose(alias: &Form<'_>, kept: &Form<'_>) -> Vec<Rewrite> {
     let mut rules = Vec::new();
     if alias.origin != kept.origin {

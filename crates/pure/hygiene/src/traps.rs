@@ -44,7 +44,7 @@ impl Rate {
         (strength * parent + self.events) / (strength + self.exposure)
     }
 
-    /// What it says about the parent.
+    /// Its weighted contribution to the parent's rate.
     fn about_parent(self, strength: f64) -> Rate {
         let credit = strength / (strength + self.exposure);
         Rate { events: credit * self.events, exposure: credit * self.exposure }
