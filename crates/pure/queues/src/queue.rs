@@ -28,7 +28,7 @@ pub(crate) struct Queue {
     limit: u32,
     /// When it last gave out URLs.
     last: Option<Time>,
-    /// Whether it was passed over, so that others come first.
+    /// When it was last passed over: it then ranks behind queues that opened before.
     passed: Time,
     /// Its place in its crawl's order.
     listed: Time,
