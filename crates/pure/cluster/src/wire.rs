@@ -6,7 +6,7 @@
 //! ```text
 //! offset  bytes
 //!      0      4  "TWCL"
-//!      4      1  version of the format, now 1
+//!      4      1  version of the format, now 2
 //!      5      1  kind of message
 //!      6      8  the crawl, little endian: two clusters on one broker never mix
 //!     14      …  the message, by postcard
