@@ -1,7 +1,7 @@
 //! Which forms are asked, and what a page says about forms.
 //!
-//! Off unless the operator names hosts. What is read here comes from the network's side, where pages are
-//! parsed; what is asked is decided by the owner of the host (`partition/forms.rs`).
+//! Off unless the operator names hosts. This module reads forms and answers where pages are parsed;
+//! `partition/forms.rs` decides what to ask.
 
 use tidewatch_core::url::{Base, CanonicalUrl};
 use tidewatch_fetch::Response;

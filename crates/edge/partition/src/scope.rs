@@ -2,9 +2,10 @@
 //!
 //! A URL becomes a page if every rule of the [`Scope`] agrees: its host is within reach of the seeds or
 //! listed, an include pattern matches (if there are any) and no exclude pattern does, its file type is
-//! wanted, and it is neither too far from a seed nor a trap, on a host that is not full. The requisites
-//! of a page (style sheets, scripts, images) need no host, include pattern or type, if they are wanted. Whatever is
-//! left out has a [`DropReason`]. Seeds are always taken in: the operator named them.
+//! wanted, and it is neither too far from a seed nor a trap, on a host that is not full. If requisites of
+//! pages (style sheets, scripts, images) are wanted, they may be on any host, need no include pattern and may
+//! have any type. Every URL left out has a [`DropReason`]. Seeds are always taken in: the operator named
+//! them.
 //!
 //! Rules and the seeds' hosts are stored with the crawl, so it goes on with the same scope.
 

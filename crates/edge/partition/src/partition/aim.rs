@@ -1,14 +1,14 @@
 //! How well pages fit the wanted topic, and how much less the others are worth.
 //!
 //! A page's *fit* is the probability that it is wanted. The fit of a fetched page follows from its words
-//! ([`Topic`]), that of a waiting page from the links to it ([`Leads`]), that of a source from the pages it led
-//! to. The page's value is multiplied by e + (1 − e)·fit, where e is the relative value of an unwanted page.
-//! The policy is told this factor as a doubt, combined with the doubt of [`judge`](super::judge), so price and
-//! explanations need to know nothing of topics. The policy's random fetches of doubted pages correct wrong
-//! beliefs.
+//! ([`Topic`]), that of a waiting page from the links to it ([`Leads`]), that of a source from the pages it
+//! led to. The page's value is multiplied by e + (1 − e)·fit, where e is the relative value of an unwanted
+//! page. The policy is told this factor as a doubt, combined with the doubt of [`judge`](super::judge), so
+//! price and explanations know nothing of topics. The policy fetches some doubted pages at random, which
+//! corrects wrong beliefs.
 //!
-//! When the number of fetched pages has grown by a tenth, waiting pages are judged again, some in every turn of
-//! the loop.
+//! When the number of fetched pages has grown by a tenth, waiting pages are judged again, some in every turn
+//! of the loop.
 //!
 //! Doubts are on the tape, so a replay needs no topic. The topic's state is a file beside the frontier's
 //! snapshot; a crash loses what was learnt since the last one.

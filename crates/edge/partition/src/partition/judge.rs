@@ -44,8 +44,8 @@ const LISTED: f64 = 0.15;
 /// Pages judged again, and pages looked at, in one turn of the loop: requests wait for milliseconds.
 const JUDGED: usize = 256;
 const LOOKED_AT: usize = 1 << 16;
-/// A doubt is told to the policy when it changes what a page is worth by this share: what pages are
-/// expected to bring is less certain than that.
+/// A doubt is told to the policy only if it changes the worth of a page by at least this share: worths are
+/// less certain than that.
 const WORTH_TELLING: f64 = 0.1;
 
 /// What was learnt, and which pages are to be judged again.
@@ -67,7 +67,7 @@ struct Round {
     end: PageId,
 }
 
-/// What was said about a URL, and the page that has its key.
+/// The judgement of a URL, and the page that has its key.
 #[derive(Clone, Copy)]
 pub(super) struct Verdict {
     said: Judgement,
@@ -80,7 +80,7 @@ impl Verdict {
         Verdict { taken: self.taken.filter(|taken| Some(*taken) != page), ..self }
     }
 
-    /// The page that the URL leads to, unless it becomes a page to try the rule.
+    /// The page that the URL leads to; `None` if the URL becomes a page of its own, also as a probe.
     pub(super) fn same(&self) -> Option<PageId> {
         self.taken.filter(|_| !self.said.is_probe)
     }
@@ -153,7 +153,7 @@ impl Judge {
         }
     }
 
-    /// Does with a rule what the operator wants; `false` if there is no such rule.
+    /// Applies the operator's decision about a rule; `false` if there is no such rule.
     fn decide(
         &mut self,
         pages: &mut Pages,
@@ -248,7 +248,7 @@ impl Partition {
         }
     }
 
-    /// What is thought of a URL, and the page that has its key.
+    /// Judges a URL and finds the page that has its key.
     pub(super) fn judge(&self, url: &CanonicalUrl) -> Result<Verdict, CrawlError> {
         let host = self.pages.host_of(url.origin());
         let met = Met { url: url.as_str(), ties: self.ties(url, host) };
@@ -361,7 +361,7 @@ impl Partition {
         self.config.learn_rules && self.judge.hygiene.wants_shape(url.as_str())
     }
 
-    /// The host of a seed is trusted.
+    /// Trusts the host of a seed.
     pub(super) fn trust(&mut self, url: &CanonicalUrl) {
         self.judge.hygiene.trust(url.as_str());
     }
@@ -550,8 +550,8 @@ impl Partition {
         RuleRow::merge(vec![rows], most)
     }
 
-    /// Does with a rule what the operator wants. It joins the next commit. `false` if there is no such
-    /// rule.
+    /// Applies the operator's decision about a rule. It joins the next commit. `false` if there is no
+    /// such rule.
     pub fn decide(&mut self, rule: RuleId, ruling: Ruling) -> Result<bool, CrawlError> {
         Ok(self.judge.decide(&mut self.pages, rule, ruling)?)
     }
