@@ -6,6 +6,7 @@
 //! crawl-ID                        marks the store as this crawl's
 //! partition-7/files/HASH          the bytes of a file, or of 64 MB of it
 //! partition-7/checkpoint-E-N.json which files a checkpoint has: path, length, hashes
+//! partition-7/clock               written to learn the store's time
 //! ```
 //!
 //! A partition is closed while its files are *staged*: linked or copied into a directory of this node, so
@@ -16,6 +17,9 @@
 //! A directory that is not mounted looks like an empty one. So the first node marks the store, and nothing is
 //! uploaded to one without the mark: otherwise links would be deleted at the brokers for the sake of a
 //! checkpoint that nobody else can read.
+//!
+//! The age of an object is told by the clock of the store alone: it is the time since the newest write,
+//! which [`Checkpoints::now`] makes. So a node whose clock is wrong deletes nothing that others need.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -48,6 +52,8 @@ const KEPT: Duration = Duration::from_hours(3);
 const LEFT_OUT: [&str; 4] = ["lock", "status.json", "status.new", "ask.sock"];
 /// Directories that are not part of a partition's state: the index is made anew from the archive.
 const DIRS_LEFT_OUT: [&str; 1] = ["index"];
+/// The object of a partition that is written to learn the time.
+const CLOCK: &str = "clock";
 /// Ending of the file that names the epoch of the last opening.
 const EPOCH: &str = "epoch";
 
@@ -139,12 +145,21 @@ impl Checkpoints {
     }
 
     /// Whether a chunk is there and stays there.
-    async fn has(&self, key: &Key, chunk: &str) -> bool {
+    async fn has(&self, key: &Key, chunk: &str, now: Moment) -> bool {
         if self.known().contains(chunk) {
             return true;
         }
         // An older one may be about to be deleted.
-        self.store.head(key).await.is_ok_and(|found| age(&found) < FRESH)
+        self.store.head(key).await.is_ok_and(|found| now.age(&found) < FRESH)
+    }
+
+    /// The time by the clock of the store.
+    async fn now(&self, partition: u32) -> Result<Moment, NodeError> {
+        let key = Key::from(format!("partition-{partition}/{CLOCK}"));
+        let put = self.store.put(&key, Bytes::from_static(b"tidewatch").into()).await;
+        put.map_err(|error| self.failed(error))?;
+        let found = self.store.head(&key).await.map_err(|error| self.failed(error))?;
+        Ok(Moment(found.last_modified.into()))
     }
 
     /// Deletes what no checkpoint needs any more, given the name of the newest one. Whatever is younger than
@@ -153,12 +168,14 @@ impl Checkpoints {
         let list: Vec<Listed> =
             serde_json::from_slice(&self.get(object).await?).map_err(|error| self.failed(error))?;
         let chunks: BTreeSet<String> = list.into_iter().flat_map(|file| file.chunks).collect();
+        let now = self.now(partition).await?;
         let prefix = Key::from(format!("partition-{partition}"));
         let mut all = self.store.list(Some(&prefix));
         while let Some(Ok(found)) = all.next().await {
+            let name = found.location.filename();
             let is_needed = found.location.as_ref() == object
-                || found.location.filename().is_some_and(|name| chunks.contains(name));
-            if !is_needed && age(&found) > KEPT {
+                || name.is_some_and(|name| name == CLOCK || chunks.contains(name));
+            if !is_needed && now.age(&found) > KEPT {
                 let _ = self.store.delete(&found.location).await;
             }
         }
@@ -177,6 +194,7 @@ impl Checkpoints {
         staged: &Staged,
     ) -> Result<String, NodeError> {
         self.check_mark().await?;
+        let now = self.now(partition).await?;
         let mut list: Vec<Listed> = Vec::new();
         for (path, length) in &staged.files {
             let mut chunks = Vec::new();
@@ -188,7 +206,7 @@ impl Checkpoints {
                 left -= bytes.len() as u64;
                 let chunk = format!("{:032x}", xxh3_128(&bytes));
                 let key = Key::from(format!("partition-{partition}/files/{chunk}"));
-                if !self.has(&key, &chunk).await {
+                if !self.has(&key, &chunk, now).await {
                     let put = self.store.put(&key, Bytes::from(bytes).into()).await;
                     put.map_err(|error| self.failed(error))?;
                 }
@@ -268,9 +286,15 @@ fn in_bucket(at: &str, settings: AmazonS3Builder) -> Result<Arc<dyn ObjectStore>
     Ok(Arc::new(PrefixStore::new(store, Key::from(prefix))))
 }
 
-/// How long ago an object was written.
-fn age(found: &ObjectMeta) -> Duration {
-    SystemTime::now().duration_since(found.last_modified.into()).unwrap_or_default()
+/// A time by the clock of the store.
+#[derive(Clone, Copy)]
+struct Moment(SystemTime);
+
+impl Moment {
+    /// How long before this an object was written.
+    fn age(self, found: &ObjectMeta) -> Duration {
+        self.0.duration_since(found.last_modified.into()).unwrap_or_default()
+    }
 }
 
 /// A partition's files as they were when it was closed.
@@ -375,7 +399,7 @@ mod tests {
         assert!(!at("back/status.json").exists(), "figures are made anew");
         assert!(!at("back/index").exists(), "and so is the index");
         let all: Vec<_> = store.store.list(None).map(|found| found.unwrap()).collect().await;
-        assert_eq!(all.len(), 3, "two chunks and the list: {all:?}");
+        assert_eq!(all.len(), 4, "two chunks, the list and the clock: {all:?}");
         let chunk = all.iter().find(|found| found.location.as_ref().contains("files")).unwrap();
         store.store.put(&chunk.location, Bytes::from_static(b"no").into()).await.unwrap();
         let refused = store.restore(7, &object, &at("again")).await.unwrap_err().to_string();

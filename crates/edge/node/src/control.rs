@@ -1,6 +1,6 @@
 //! Orders of a node to the thread of a partition, and the figures that the thread shows.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidewatch_core::Time;
@@ -42,6 +42,7 @@ struct Inner {
     licence: Arc<Licence>,
     stop: Stop,
     order: AtomicU8,
+    is_uploading: AtomicBool,
     status: Mutex<Option<Status>>,
 }
 
@@ -83,6 +84,17 @@ impl Control {
         Order::of(changed.map_or_else(|other| other, |_| next))
     }
 
+    /// Whether a checkpoint is on its way to the store while the partition goes on.
+    pub(crate) fn is_uploading(&self) -> bool {
+        self.0.is_uploading.load(Ordering::Acquire)
+    }
+
+    /// An upload begins, and ends when the result is dropped.
+    pub(crate) fn uploading(&self) -> Uploading {
+        self.0.is_uploading.store(true, Ordering::Release);
+        Uploading(self.clone())
+    }
+
     /// Until when the node's lease lasts, and whether requests may begin.
     pub(crate) fn set_lease(&self, ends: Time, is_active: bool) {
         self.licence().set_end(ends);
@@ -100,6 +112,15 @@ impl Control {
     }
 }
 
+/// An upload that is under way.
+pub(crate) struct Uploading(Control);
+
+impl Drop for Uploading {
+    fn drop(&mut self) {
+        self.0.0.is_uploading.store(false, Ordering::Release);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +135,10 @@ mod tests {
         control.give(Order::Drain);
         control.give(Order::Checkpoint);
         assert!(control.go_on() == Order::Drain);
+        let uploading = control.uploading();
+        assert!(control.is_uploading());
+        drop(uploading);
+        assert!(!control.is_uploading());
         control.close();
         assert!(control.order() == Order::Close && control.licence().is_closed() && is_stopped());
     }

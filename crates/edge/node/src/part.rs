@@ -16,6 +16,7 @@ use tidewatch_cluster::node::{Line, Manifest};
 use tidewatch_core::{PageId, Time};
 use tidewatch_parse::extract::Extract;
 use tidewatch_partition::{Config, CrawlError, Net, Partition, Seat, Settled, Watch, run};
+use tidewatch_store::sync_dirs;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -97,18 +98,25 @@ impl Task {
             checkpoint += 1;
             // An earlier one may still be on its way from its own directory.
             let name = format!("{epoch}-{checkpoint}");
-            let staged = Staged::take(&self.dir, &self.staging.join(&name))
-                .map_err(|source| NodeError::Io { path: self.staging.clone(), source })?;
-            match self.control.go_on() {
-                Order::Run => self.upload_aside(name, staged, checkpoint, position),
-                Order::Close => return Ok(()),
-                Order::Checkpoint | Order::Drain => {
+            let staged = self.stage(&name);
+            match (self.control.go_on(), staged) {
+                (Order::Run, Ok(staged)) => self.upload_aside(name, staged, checkpoint, position),
+                // Perhaps the disk is full. The next checkpoint tries again.
+                (Order::Run, Err(error)) => self.tell(Event::Trouble(error.to_string())),
+                (Order::Close, _) => return Ok(()),
+                (Order::Checkpoint | Order::Drain, staged) => {
+                    let staged = staged.or_else(|_| self.insist(|| self.stage(&name)))?;
                     self.upload(&name, &staged, checkpoint, position)?;
                     self.tell(Event::Drained(self.opening.number));
                     return Ok(());
                 }
             }
         }
+    }
+
+    fn stage(&self, name: &str) -> Result<Staged, NodeError> {
+        Staged::take(&self.dir, &self.staging.join(name))
+            .map_err(|source| NodeError::Io { path: self.staging.clone(), source })
     }
 
     fn tell(&self, event: Event) {
@@ -133,6 +141,8 @@ impl Task {
                     let restored = self.checkpoints.restore(self.opening.number, object, &new);
                     self.means.runtime.block_on(restored)
                 })?;
+                // The note of the epoch must not outlive the files that it speaks of.
+                sync_dirs(&new).map_err(failed)?;
                 fs::rename(&new, &self.dir).map_err(failed)?;
             }
         }
@@ -147,7 +157,7 @@ impl Task {
         attend: &mut Attend,
         observer: &dyn NodeObserver,
     ) -> Result<(u64, u64), NodeError> {
-        let mut partition = Partition::open(&self.dir, self.config.clone(), unix_micros())?;
+        let mut partition = self.open()?;
         partition.join(Seat { first_parcel: Some(first), ..self.seat.clone() })?;
         attend.told = 0;
         // The watcher stays from one checkpoint to the next. It may add to the directory, which must be a
@@ -163,6 +173,18 @@ impl Task {
         ended?;
         let mark = partition.links_mark()?;
         Ok((partition.next_parcel(), position(mark.as_deref())))
+    }
+
+    /// Opens the partition, and waits while the disk is full: others of this node may make room.
+    fn open(&self) -> Result<Partition, NodeError> {
+        loop {
+            match Partition::open(&self.dir, self.config.clone(), unix_micros()) {
+                Err(error) if error.is_full_disk() && !self.control.licence().is_closed() => {
+                    self.wait(&error);
+                }
+                opened => return Ok(opened?),
+            }
+        }
     }
 
     fn upload(
@@ -185,16 +207,16 @@ impl Task {
     fn insist<T>(&self, mut act: impl FnMut() -> Result<T, NodeError>) -> Result<T, NodeError> {
         loop {
             match act() {
-                Err(error) if !self.control.licence().is_closed() => {
-                    self.tell(Event::Trouble(format!(
-                        "{error}; partition {} waits",
-                        self.opening.number
-                    )));
-                    std::thread::sleep(AGAIN);
-                }
+                Err(error) if !self.control.licence().is_closed() => self.wait(&error),
                 done => return done,
             }
         }
+    }
+
+    /// Says why the partition waits, and waits a while.
+    fn wait(&self, why: &dyn std::fmt::Display) {
+        self.tell(Event::Trouble(format!("{why}; partition {} waits", self.opening.number)));
+        std::thread::sleep(AGAIN);
     }
 
     /// Uploads while the partition goes on. If it fails, the next checkpoint tries again: until one is
@@ -202,12 +224,14 @@ impl Task {
     fn upload_aside(&self, name: String, staged: Staged, number: u64, position: u64) {
         let (checkpoints, events) = (self.checkpoints.clone(), self.means.events.clone());
         let (partition, epoch) = (self.opening.number, self.opening.epoch);
+        let uploading = self.control.uploading();
         self.means.runtime.spawn(async move {
             let event = match checkpoints.upload(partition, &name, &staged).await {
                 Ok(object) => Event::Uploaded { partition, epoch, number, position, object },
                 Err(error) => Event::Trouble(error.to_string()),
             };
             let _ = events.send(event);
+            drop((staged, uploading));
         });
     }
 }

@@ -177,12 +177,14 @@ impl Parts {
         Some(self.open.get_mut(&partition)?.desk.as_mut()?.ask(now, ask))
     }
 
-    /// Passes the lease on, and orders checkpoints that are due.
+    /// Passes the lease on, and orders checkpoints that are due. While one is on its way to a slow store
+    /// there is no other: each holds a copy of the tables on this node's disk.
     pub(crate) fn look_after(&mut self, lease_ends: Time, is_active: bool) {
         let every = self.node.config().checkpoint_every;
         for part in self.open.values_mut() {
             part.control.set_lease(lease_ends, is_active);
-            if part.desk.is_some() && part.next_checkpoint <= Instant::now() && is_active {
+            let is_ready = part.desk.is_some() && !part.control.is_uploading();
+            if is_ready && part.next_checkpoint <= Instant::now() && is_active {
                 part.next_checkpoint = Instant::now() + every;
                 part.control.give(Order::Checkpoint);
             }

@@ -123,6 +123,17 @@ fn sync_entry(dir: &Path) -> io::Result<()> {
     dir.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 
+/// Syncs a directory and all directories below it, so that the names of their files are durable.
+pub fn sync_dirs(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_dirs(&entry.path())?;
+        }
+    }
+    File::open(dir)?.sync_all()
+}
+
 /// Writes and syncs a file that is removed again, to learn whether the disk takes anything.
 pub(crate) fn try_write(dir: &Path) -> io::Result<()> {
     let path = dir.join("probe");

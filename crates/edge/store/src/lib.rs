@@ -52,7 +52,7 @@ use tidewatch_frontier::tape::Input;
 
 pub use self::check::{Checked, Fault};
 use self::dir::Claim;
-pub use self::dir::free_bytes;
+pub use self::dir::{free_bytes, sync_dirs};
 pub use self::error::{StoreError, is_full};
 pub use self::rows::{
     Absent, Batch, Capture, CopyRow, Hops, HostRow, PageRow, Parcel, Place, RobotsRow, SentLink,

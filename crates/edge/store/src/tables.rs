@@ -1,7 +1,6 @@
 //! The tables on the storage engine.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -10,6 +9,7 @@ use serde::de::DeserializeOwned;
 use tidewatch_core::{HostId, PageId};
 use tidewatch_frontier::tape::Input;
 
+use crate::dir::sync_dirs;
 use crate::{
     Batch, CopyRow, Hops, HostRow, Memory, PageRow, Parcel, SentLink, Setback, SetbackOf,
     StoreError, TwinKey,
@@ -312,17 +312,6 @@ impl TwinKey {
         bytes[4..].copy_from_slice(&self.hash.to_be_bytes());
         bytes
     }
-}
-
-/// Makes all names below a directory survive the machine.
-fn sync_dirs(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            sync_dirs(&entry.path())?;
-        }
-    }
-    fs::File::open(dir)?.sync_all()
 }
 
 /// Whether a table's directory holds a file such as `v7`.

@@ -7,7 +7,11 @@
 //! brokers and records its position. Every partition reads that log, takes the entries about its own pages,
 //! and commits its position with them. So the owner of a page, or a later owner, hears of a click once,
 //! wherever it was made.
+//!
+//! The brokers forget the name of an entry after two minutes. A node that is killed between an entry and
+//! its note, and comes back later, sends that one entry again; after a power cut it may be a few more.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +24,8 @@ use tokio::runtime::Handle;
 const AT_ONCE: usize = 200;
 /// How often to look for new ones, and how long to wait before a message is sent again.
 const LOOK: Duration = Duration::from_secs(1);
+/// Bytes of a [`Mark`] on disk.
+const MARK_BYTES: usize = 16;
 /// The file beside a node's own log that says how far it is published.
 const PUBLISHED: &str = "published";
 
@@ -44,21 +50,22 @@ impl ClickLog {
 
     /// Publishes new entries of a node's own log in `dir`, for ever.
     pub(super) async fn publish(self, dir: PathBuf, node: String) {
-        let mut mark = published(&dir);
+        let Published { mut mark, mut entries } = Published::read(&dir);
         loop {
             let rows = Rows::read(&dir, mark, AT_ONCE).unwrap_or_default();
-            for (place, entry) in rows.entries.iter().enumerate() {
+            for (place, entry) in rows.entries.iter().enumerate().skip(entries) {
                 // The same entry always has the same name: brokers drop a repetition while they remember it.
                 let id = format!("{node}-{}-{}-{place}", mark.day, mark.offset);
                 let bytes = serde_json::to_vec(entry).unwrap_or_default();
                 while !self.log.append(id.clone(), bytes.clone()).await {
                     tokio::time::sleep(LOOK).await;
                 }
+                // Without the note, entries are sent again after the next start.
+                let _ = Published { mark, entries: place + 1 }.write(&dir, false);
             }
             if rows.end > mark {
-                mark = rows.end;
-                // If this fails, the next start sends the entries again.
-                let _ = note(&dir, mark);
+                (mark, entries) = (rows.end, 0);
+                let _ = Published { mark, entries }.write(&dir, true);
             }
             if !rows.has_more {
                 tokio::time::sleep(LOOK).await;
@@ -68,15 +75,37 @@ impl ClickLog {
 }
 
 /// How far a node's own log is published.
-fn published(dir: &Path) -> Mark {
-    std::fs::read(dir.join(PUBLISHED))
-        .map_or_else(|_| Mark::default(), |bytes| Mark::of_bytes(&bytes))
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Published {
+    /// The end of the last batch.
+    mark: Mark,
+    /// Entries after it.
+    entries: usize,
 }
 
-fn note(dir: &Path, mark: Mark) -> std::io::Result<()> {
-    let new = dir.join("published.new");
-    std::fs::write(&new, mark.to_bytes())?;
-    std::fs::rename(new, dir.join(PUBLISHED))
+impl Published {
+    /// The beginning of the log if the file is missing or damaged.
+    fn read(dir: &Path) -> Published {
+        let read = || {
+            let bytes = std::fs::read(dir.join(PUBLISHED)).ok()?;
+            let (mark, entries) = bytes.split_first_chunk::<MARK_BYTES>()?;
+            // Earlier versions noted whole batches alone.
+            let entries = entries.try_into().map_or(0, u32::from_le_bytes) as usize;
+            Some(Published { mark: Mark::of_bytes(mark), entries })
+        };
+        read().unwrap_or_default()
+    }
+
+    fn write(self, dir: &Path, is_synced: bool) -> std::io::Result<()> {
+        let new = dir.join("published.new");
+        let bytes = [&self.mark.to_bytes()[..], &(self.entries as u32).to_le_bytes()].concat();
+        std::fs::write(&new, bytes)?;
+        if is_synced {
+            File::open(&new)?.sync_all()?;
+        }
+        std::fs::rename(new, dir.join(PUBLISHED))?;
+        if is_synced { File::open(dir)?.sync_all() } else { Ok(()) }
+    }
 }
 
 /// Entries as the log brings them. A position there is a [`Mark`] of day 0.
@@ -106,5 +135,28 @@ impl Entries for Heard {
             rows.end = at;
         }
         Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_is_noted_by_the_entry() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Published::read(dir.path()), Published::default());
+        let mark = Mark { day: 20_000, offset: 77 };
+        for (published, is_synced) in
+            [(Published { mark, entries: 3 }, false), (Published { mark, entries: 0 }, true)]
+        {
+            published.write(dir.path(), is_synced).unwrap();
+            assert_eq!(Published::read(dir.path()), published);
+        }
+        // As earlier versions wrote it, and cut short.
+        std::fs::write(dir.path().join(PUBLISHED), mark.to_bytes()).unwrap();
+        assert_eq!(Published::read(dir.path()), Published { mark, entries: 0 });
+        std::fs::write(dir.path().join(PUBLISHED), [1; 9]).unwrap();
+        assert_eq!(Published::read(dir.path()), Published::default());
     }
 }
