@@ -58,17 +58,6 @@ fn sync_entry(dir: &Path) -> std::io::Result<()> {
     dir.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 
-/// Syncs the names of everything below a directory.
-pub(crate) fn sync_dirs(dir: &Path) -> std::io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            sync_dirs(&entry.path())?;
-        }
-    }
-    File::open(dir)?.sync_all()
-}
-
 /// Replaces a file atomically and syncs it.
 pub(crate) fn write_whole(
     dir: &Path,

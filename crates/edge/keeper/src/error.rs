@@ -61,6 +61,15 @@ pub enum KeeperError {
     /// There is no such policy.
     #[error("there is no policy '{0}'; `tidewatch lab list` shows all")]
     NoPolicy(String),
+    /// The policy panics over what is on the tape.
+    #[error(
+        "the policy '{policy}' panicked while it took its decisions again, please report this; start \
+         without --policy to give URLs out by date: nothing is lost"
+    )]
+    PolicyPanicked {
+        /// The policy.
+        policy: String,
+    },
     /// No randomness could be had for the secret of the hashes.
     #[error("the system gives no random numbers")]
     NoRandomness,

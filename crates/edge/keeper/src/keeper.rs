@@ -9,7 +9,7 @@ use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_queues::{Figures, Input, Worth};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::engine::{Act, Engine, Taken, date};
+use crate::engine::{Act, Engine, date};
 use crate::names::crawl_name;
 use crate::tables::Tables;
 use crate::{KeeperError, Refused, open};

@@ -1,14 +1,16 @@
 //! Opening a directory: the snapshot, then the rest of the tape.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use tidewatch_policy::Policy;
 use tidewatch_policy::registry::{self, Setup};
 use tidewatch_queues::{Diverged, Input, Queues, Replay};
 use tidewatch_store::guard::{self, Mark, Synced};
+use tidewatch_store::sync_dirs;
 
 use crate::KeeperError;
-use crate::dir::{Claim, sync_dirs};
+use crate::dir::Claim;
 use crate::engine::{Engine, Files};
 use crate::keeper::{Order, Settings};
 use crate::replay::order_of;
@@ -131,8 +133,15 @@ fn replay(
     };
     let saved = saved.filter(|(from, _)| *from >= decides_from);
     let mut unsaved = 0;
-    let queues = replay_from(tables, settings, decides_from, saved, |_, _| unsaved += 1)?;
-    Ok((queues, unsaved))
+    let note = |_: &Input, _| unsaved += 1;
+    let run = || replay_from(tables, settings, decides_from, saved, note);
+    Ok((guard_policy(&name_of(&settings.order), run)?, unsaved))
+}
+
+/// Turns a panic of the policy into an error that says how to go on without it.
+fn guard_policy<T>(policy: &str, run: impl FnOnce() -> Result<T, Failed>) -> Result<T, Failed> {
+    let panicked = |_| Failed::Keeper(KeeperError::PolicyPanicked { policy: policy.to_owned() });
+    catch_unwind(AssertUnwindSafe(run)).map_err(panicked)?
 }
 
 /// The queues at the end of the tape, from a snapshot or from the beginning. `note` is told of every input,
@@ -177,5 +186,18 @@ fn url_of(tables: &Tables, queues: &Queues, input: &Input) -> Result<String, Kee
             Ok(tables.name(queue, queues.next_page())?.unwrap_or_default())
         }
         _ => Ok(String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_policy_says_how_to_go_on() {
+        assert!(guard_policy("price 1", || Ok(())).is_ok());
+        let guarded = guard_policy::<()>("price 1", || panic!("over page 7"));
+        let Err(Failed::Keeper(error)) = guarded else { panic!("it was not caught") };
+        assert!(error.to_string().contains("start without --policy"), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use serde_json::json;
 use tidewatch_partition::rules::{RuleName, Ruling};
-use tidewatch_service::rule_table;
+use tidewatch_service::{RulesAnswer, rule_table};
 
 use crate::output;
 
@@ -46,7 +46,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             return Err(anyhow!("this crawl knows no rule {rule}; tidewatch rules lists all"));
         }
     }
-    let rules = tidewatch_service::rules(&args.dir, MOST)?;
+    let RulesAnswer { rules, missing } = tidewatch_service::rules(&args.dir, MOST)?;
+    if let Some(missing) = missing {
+        eprintln!("tidewatch: {missing}");
+    }
     if args.json {
         let json = json!({ "rules": rules });
         return output::print(&(serde_json::to_string_pretty(&json)? + "\n"));

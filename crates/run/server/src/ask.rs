@@ -233,8 +233,14 @@ impl Asker {
     /// The hubs that feeds have named since the last call, in partitions of this process.
     pub async fn take_announced(&self) -> Result<Vec<Announced>, NoAnswer> {
         let Way::Here(partitions) = &self.0 else { return Ok(Vec::new()) };
-        let parts = ask_all(partitions, |crawl, _| Ok(crawl.take_announced())).await?;
-        Ok(parts.into_iter().flatten().collect())
+        let take = |crawl: &mut Partition, _| Ok(crawl.take_announced());
+        let answers: Vec<_> = partitions.iter().map(|partition| put(partition, take)).collect();
+        let mut all = Vec::new();
+        // What a busy partition has heard stays there until the next call.
+        for answer in answers.into_iter().flatten() {
+            all.extend(wait(answer).await.into_iter().flatten());
+        }
+        Ok(all)
     }
 
     /// Takes in hints of a sender.
@@ -342,6 +348,11 @@ impl Asker {
 /// The coverage when every partition has answered.
 const fn all_of(count: u32) -> Coverage {
     Coverage { answered: count, of: count }
+}
+
+/// What to say of a rule that no partition knows, while some have not answered, as `told` says.
+pub fn nobody_knows(told: &str) -> String {
+    format!("{told} None of them knows the rule: try again when all answer.")
 }
 
 fn elsewhere(what: &str) -> NoAnswer {

@@ -16,7 +16,7 @@ use tidewatch_partition::rules::{RuleName, Ruling};
 use tidewatch_partition::{OtherBudget, check_budget};
 use tidewatch_search::shards::Coverage;
 
-use crate::ask::NoAnswer;
+use crate::ask::{NoAnswer, nobody_knows};
 use crate::metrics as prometheus;
 use crate::owners::Partial;
 use crate::routes::MOST_URLS;
@@ -245,7 +245,10 @@ pub(crate) async fn decide(State(shared): State<Arc<Shared>>, body: axum::body::
         Ok(known) if known.found => {
             answered(json!({ "rule": rule.to_string(), "ruling": ruling }), known.coverage)
         }
-        Ok(_) => refuse(StatusCode::NOT_FOUND, "this crawl knows no such rule"),
+        Ok(known) => match known.coverage.told() {
+            Some(told) => refuse(StatusCode::SERVICE_UNAVAILABLE, &nobody_knows(&told)),
+            None => refuse(StatusCode::NOT_FOUND, "this crawl knows no such rule"),
+        },
         Err(why) => no_answer(why),
     }
 }

@@ -100,14 +100,25 @@ fn ask_node(dir: &Path, question: &Question) -> Result<Json, ServiceError> {
     ask(dir, question)?.ok_or_else(|| ServiceError::NodeAtRest(dir.to_owned()))
 }
 
-/// The rules that a crawl, running or not, has learnt about URLs of one page: those that spare the most
-/// first, at most `most`.
-pub fn rules(dir: &Path, most: usize) -> Result<Vec<RuleRow>, ServiceError> {
+/// Rules about URLs of one page.
+#[derive(Clone, Debug)]
+pub struct RulesAnswer {
+    /// Those that spare the most first.
+    pub rules: Vec<RuleRow>,
+    /// A sentence, if part of the crawl did not answer.
+    pub missing: Option<String>,
+}
+
+/// The rules that a crawl, running or not, has learnt about URLs of one page, at most `most`.
+pub fn rules(dir: &Path, most: usize) -> Result<RulesAnswer, ServiceError> {
     if is_home(dir) {
         let mut answer = ask_node(dir, &Question::Rules)?;
         let rules: Vec<RuleRow> = serde_json::from_value(answer["rules"].take())
             .map_err(|error| ServiceError::Refused(error.to_string()))?;
-        return Ok(RuleRow::merge(vec![rules], most));
+        let coverage: Coverage =
+            serde_json::from_value(answer["partitions"].take()).unwrap_or_default();
+        let rules = RuleRow::merge(vec![rules], most);
+        return Ok(RulesAnswer { rules, missing: coverage.told() });
     }
     let mut all = Vec::new();
     for part in parts(dir)? {
@@ -117,7 +128,7 @@ pub fn rules(dir: &Path, most: usize) -> Result<Vec<RuleRow>, ServiceError> {
             None => Partition::look(&part, now_micros())?.rules(most),
         });
     }
-    Ok(RuleRow::merge(all, most))
+    Ok(RulesAnswer { rules: RuleRow::merge(all, most), missing: None })
 }
 
 /// Hosts of a crawl, running or not, that the operator labelled or that are probably spam, at most `most`.

@@ -73,8 +73,8 @@ pub use self::descriptors::Descriptors;
 pub use self::error::ServiceError;
 pub use self::export::{Export, ExportedPage, ExportedVisit};
 pub use self::files::{
-    WhatIfAnswer, WhyAnswer, decide, import_clicks, label, labels, look, read_status, replay,
-    rules, what_if, why,
+    RulesAnswer, WhatIfAnswer, WhyAnswer, decide, import_clicks, label, labels, look, read_status,
+    replay, rules, what_if, why,
 };
 use self::follow::{Common, Follow, Part, Whole};
 pub use self::handle::Handle;

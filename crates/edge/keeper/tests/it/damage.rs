@@ -61,7 +61,7 @@ async fn a_torn_end_is_what_a_crash_leaves() {
     fs::write(&journal, torn).unwrap();
     let keeper = strict(dir.path());
     let listed = keeper.overview().await.unwrap().1;
-    assert_eq!(listed.iter().map(|(_, figures)| figures.urls).sum::<u64>(), PUTS as u64);
+    assert_eq!(listed.iter().map(|(_, figures)| figures.urls()).sum::<u64>(), PUTS as u64);
 }
 
 #[tokio::test]

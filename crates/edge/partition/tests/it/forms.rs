@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{Span, Time};
-use tidewatch_partition::Partition;
+use tidewatch_partition::{Clock, Partition};
 use tidewatch_testing::living::serve_trace;
 use tidewatch_trace::{Host, Trace, TraceLink, TracePage};
 use tidewatch_web::{LoggedRequest, Served, WebHabits, WebServer};

@@ -5,8 +5,8 @@ use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Partition};
 use tidewatch_store::Absent;
 
-use crate::small::{brought, says};
-use crate::{START, answer, config, run_on, seconds, url};
+use crate::small::brought;
+use crate::{START, answer, config, run_on, says, seconds, url};
 
 /// Real pages of the host; the others say with status 200 that there is no such page.
 const REAL: u32 = 12;
@@ -17,7 +17,7 @@ fn reply(job: &Job, now: Time) -> Report {
     let Job::Page { host, page, url, .. } = job else { return answer(job, now) };
     let number = url.path().strip_prefix("/p/").and_then(|number| number.parse().ok());
     let content = match number {
-        Some(0) => says("front", (0..LINKED).map(|page| url(0, page))),
+        Some(0) => says("front", (0..LINKED).map(|page| crate::url(0, page))),
         // Page 2 says what page 1 says.
         Some(2) => says("page 1", vec![]),
         Some(number @ 1..REAL) => says(&format!("page {number}"), vec![]),

@@ -53,7 +53,7 @@ fn reply(job: &Job, now: Time) -> Report {
 
 /// A page whose text is that of its path.
 fn says(host: HostId, page: PageId, url: &CanonicalUrl, links: Vec<CanonicalUrl>) -> Report {
-    brought(host, page, crate::small::says(url.path(), links))
+    brought(host, page, crate::says(url.path(), links))
 }
 
 /// A crawl of that web, and how many aliases it fetched.

@@ -41,15 +41,6 @@ fn content(host: u32, page: u32, now: Time) -> Content {
     Content { status: 200, digest, identity, links, sketch: vec![identity], ..Content::default() }
 }
 
-/// What a page says whose words are `text` alone: pages of equal text say the same.
-pub(crate) fn says(text: &str, links: impl IntoIterator<Item = CanonicalUrl>) -> Content {
-    let digest = digest(text.as_bytes());
-    let identity = u64::from_le_bytes(digest[..8].try_into().unwrap());
-    let sketch = (0..8).map(|n| identity.wrapping_add(n)).collect();
-    let links = links.into_iter().map(|url| (url, String::new())).collect();
-    Content { status: 200, digest, identity, links, sketch, ..Content::default() }
-}
-
 /// The report of a page that came, without a record for the archive.
 pub(crate) fn brought(host: HostId, page: PageId, content: Content) -> Report {
     let came = Came::Content(Box::new(content));

@@ -7,14 +7,14 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_hygiene::Detector;
 use tidewatch_partition::rules::Label;
 use tidewatch_partition::work::{Job, Report};
-use tidewatch_partition::{Clock, Config, Partition, Question, Reach, Stop};
+use tidewatch_partition::{Clock, Config, Partition, Question, Reach};
 use tidewatch_testing::living::serve;
 use tidewatch_web::WebHabits;
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
-use crate::small::{brought, says};
-use crate::{START, answer, config, run_on, seconds};
+use crate::small::brought;
+use crate::{START, answer, config, run_on, says, seconds};
 
 /// Hosts of the web: good ones first, then a farm.
 const GOOD: u32 = 8;

@@ -10,8 +10,8 @@ use tidewatch_partition::work::{Content, Job, Report};
 use tidewatch_partition::{Config, Partition, Question};
 use tidewatch_topic::Gist;
 
-use crate::small::{brought, says};
-use crate::{START, answer, config, run_on, seconds};
+use crate::small::brought;
+use crate::{START, answer, config, run_on, says, seconds};
 
 /// A front page links to so many sections, and each section to so many articles. Two articles of each link
 /// to the next section of the same subject.

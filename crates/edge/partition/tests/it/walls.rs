@@ -32,7 +32,7 @@ fn walls_are_neither_copies_nor_changes() {
     config.robots_retry = Span::SECOND;
     let dir = tempfile::tempdir().unwrap();
     let length = Duration::from_secs(12);
-    let crawl =
+    let mut crawl =
         living::crawl(&runtime, &server, &config, dir.path(), length, &mut Stored::default());
 
     let requests = server.log().requests();

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tidewatch_partition::explain::what_if_json;
 use tidewatch_partition::{Doorkeeper, Question};
-use tidewatch_server::ask::{Asker, NoAnswer};
+use tidewatch_server::ask::{Asker, NoAnswer, nobody_knows};
 use tokio::runtime::Handle;
 
 use crate::ServiceError;
@@ -22,9 +22,16 @@ pub(super) fn open(dir: &Path, asker: Asker) -> Option<Doorkeeper> {
 async fn answer(asker: &Asker, question: Question) -> Result<Value, NoAnswer> {
     Ok(match question {
         Question::Why(url) => asker.why(&url).await?,
-        Question::Rules => json!({ "rules": asker.rules().await?.found }),
+        Question::Rules => {
+            let rules = asker.rules().await?;
+            json!({ "rules": rules.found, "partitions": rules.coverage })
+        }
         Question::Decide(ruling, rule) => {
-            json!({ "decided": asker.decide(rule, ruling).await?.found })
+            let known = asker.decide(rule, ruling).await?;
+            match known.coverage.told().filter(|_| !known.found) {
+                Some(told) => json!({ "error": nobody_knows(&told) }),
+                None => json!({ "decided": known.found }),
+            }
         }
         Question::Label(..) | Question::Labels => json!({
             "error": "a cluster takes no labels yet: its nodes exchange no judgements of hosts"
