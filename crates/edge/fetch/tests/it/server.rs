@@ -81,10 +81,10 @@ pub(crate) async fn read_head(socket: &mut TcpStream) -> Option<String> {
 
 /// Whether an answer's length is as it says, so that the connection can go on.
 fn has_whole_body(answer: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(answer).into_owned();
-    let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
+    let Some(end) = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(&answer[..end]);
     let length = head.split("Content-Length: ").nth(1).and_then(|rest| rest.lines().next());
-    length.and_then(|length| length.parse().ok()) == Some(answer.len() - head.len() - 4)
+    length.and_then(|length| length.parse().ok()) == Some(answer.len() - end - 4)
 }
 
 /// Dials the test server whatever the address, and notes the addresses.
