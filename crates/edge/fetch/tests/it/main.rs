@@ -11,3 +11,8 @@ mod redirects;
 mod server;
 mod ssrf;
 mod tls;
+
+/// The command's allocator: memory is measured here, and the system's may grow a buffer in place where this
+/// one copies it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
