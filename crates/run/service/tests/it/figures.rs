@@ -5,11 +5,24 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
+use tidewatch_core::PageId;
+use tidewatch_lab::generate::renewal::{self, Rates};
 use tidewatch_partition::Sample;
 use tidewatch_service::{Listen, Service, ServiceConfig};
+use tidewatch_testing::living;
+use tidewatch_web::{WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
-use crate::{ask, config, get, wait_until, web};
+use crate::{ask, config, get, wait_until};
+
+/// A small web whose figures differ from 0 and 1: every second page changes every ten seconds, some fail, and
+/// some have moved.
+fn web(runtime: &Runtime) -> WebServer {
+    let rates = Rates::Fixed(vec![8_640.0, 1.0]);
+    let web = renewal::Config { rates, ..living::web(4, 40) };
+    let habits = WebHabits { failure: 0.2, moved: 0.2, ..WebHabits::faultless() };
+    living::serve(runtime, &web, 1, habits)
+}
 
 /// Crawls the small web for a while, until some pages were visited again.
 fn crawl(runtime: &Runtime, dir: &Path, partitions: u32) {
@@ -76,6 +89,8 @@ fn every_place_shows_the_same_figures() {
         let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
         crawl(&runtime, dir.path(), partitions);
         let file = tidewatch_service::read_status(dir.path()).unwrap();
+        assert!(file.failures > 0 && file.failures < file.tally.reasons.values().sum());
+        assert!(file.tally.changes > 0, "{file:?}");
         let file = serde_json::to_value(&file).unwrap();
         serve(dir.path(), |at| {
             let status: Value = serde_json::from_str(&get(at, "/status.json")).unwrap();
@@ -125,6 +140,32 @@ fn every_place_shows_the_same_figures() {
             assert!(fresher.as_f64().unwrap() >= share - 1e-9, "{fresher} below {share}");
         });
     }
+}
+
+/// A page of the crawl whose visits saw a change, or one whose visits saw none.
+fn page_with(dir: &Path, changes: bool) -> String {
+    let crawl = tidewatch_service::look(dir).unwrap();
+    let part = &crawl.parts()[0];
+    let is_wanted = |page: &PageId| {
+        let copy = part.copy(*page).unwrap();
+        copy.is_some_and(|copy| (copy.changes > 0) == changes)
+    };
+    let found = (0..part.store().pages()).map(PageId).find(is_wanted);
+    part.address(found.expect("such a page")).unwrap().into_string()
+}
+
+/// Nobody knows when a page changed before its first fetch.
+#[test]
+fn a_first_fetch_is_no_change() {
+    let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
+    crawl(&runtime, dir.path(), 1);
+    let (same, changed) = (page_with(dir.path(), false), page_with(dir.path(), true));
+    serve(dir.path(), |at| {
+        let of = |url: &str| get(at, &format!("/dashboard/page?url={url}"));
+        let none = "<dt>last change seen</dt><dd>none</dd>";
+        assert!(of(&same).contains(none), "{same}: {}", of(&same));
+        assert!(!of(&changed).contains(none), "{changed}: {}", of(&changed));
+    });
 }
 
 /// The first sample of a crawl's history.
