@@ -4,6 +4,7 @@
 mod access;
 mod browser;
 mod crowd;
+mod figures;
 mod hostile;
 mod modes;
 mod searching;
