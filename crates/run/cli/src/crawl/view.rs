@@ -197,5 +197,9 @@ mod tests {
         assert!(line.ends_with(text), "{line}");
         let table = crate::status::table(&status).to_text(200);
         assert!(table.contains(text), "{table}");
+        // A redirect is an answer and no failure.
+        let row = |reason: Reason| table.lines().find(|line| line.contains(&reason.to_string()));
+        assert!(!row(Reason::Redirect).unwrap().contains("failed"), "{table}");
+        assert!(row(Reason::IdleTimeout).unwrap().contains("failed"), "{table}");
     }
 }
