@@ -145,6 +145,10 @@ fn why_of_an_unknown_page_says_what_keeps_it_out() {
     };
     let elsewhere = error("http://elsewhere.example/");
     assert!(elsewhere.contains("does not know") && elsewhere.contains("scope"), "{elsewhere}");
+    // A page that was fetched links there, so nothing may deny that.
+    let linked = error(url(1, 0).as_str());
+    let told = "this crawl does not know http://h1.example/p/0. It is out of scope";
+    assert!(linked.starts_with(told), "{linked}");
     let private = error("http://h0.example/private/new");
     assert!(private.contains("robots.txt disallows it"), "{private}");
     let within = error("http://h0.example/never-linked");
