@@ -267,7 +267,7 @@ pub(crate) fn unix_micros(time: SystemTime) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use tidewatch_archive::{Archive, read_at};
+    use tidewatch_archive::{Archive, Record, read_at};
 
     use super::*;
     use crate::read::read_record;
@@ -278,14 +278,23 @@ mod tests {
     }
 
     fn came_as(body: &str, is_cut: bool, is_damaged: bool) -> (Came, Option<Packed>) {
-        let url = CanonicalUrl::parse("http://a.example/old").unwrap();
+        report_of(Response { is_cut, is_damaged, ..response_of(200, body) }, None)
+    }
+
+    fn response_of(status: u16, body: &str) -> Response {
         let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: \"1\"\r\n\r\n".to_vec();
         let (headers, wire_bytes, is_h2) = <(_, _, _)>::default();
-        let (status, body) = (200, body.as_bytes().to_vec());
+        let (body, is_cut, is_damaged) = (body.as_bytes().to_vec(), false, false);
         let mut response =
             Response { status, head, is_h2, headers, body, wire_bytes, is_cut, is_damaged };
         response.headers.insert("content-type", "text/html".parse().unwrap());
         response.headers.insert("etag", "\"1\"".parse().unwrap());
+        response
+    }
+
+    /// The report of a response, by a crawl that holds a copy or none.
+    fn report_of(response: Response, held: Option<&Held>) -> (Came, Option<Packed>) {
+        let url = CanonicalUrl::parse("http://a.example/old").unwrap();
         let hop = Hop {
             url: url.clone(),
             at: UNIX_EPOCH,
@@ -298,7 +307,39 @@ mod tests {
         };
         let fetched = Fetched { hops: vec![hop], end: End::Answered };
         let reporter = Reporter::new("tidewatch", 1);
-        reporter.read_page(&url, None, Wishes::NONE, &fetched, UNIX_EPOCH, Words::default())
+        reporter.read_page(&url, held, Wishes::NONE, &fetched, UNIX_EPOCH, Words::default())
+    }
+
+    /// The first record that a report archives.
+    fn record_of(packed: &Packed) -> Record {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut archive, _) = Archive::open(dir.path(), 1 << 30, 0, None).unwrap();
+        let at = archive.append(packed, 0);
+        archive.sync().unwrap();
+        read_at(&archive.path(at.file), at.offset).unwrap()
+    }
+
+    /// Replay shows a revisit by the response it names. A response that came over HTTP/2 says so.
+    #[test]
+    fn a_repeated_answer_is_archived_as_a_revisit() {
+        let (etag, last_modified, unix_micros) = (None, None, 7_000_000);
+        let held = Held { etag, last_modified, digest: digest(b"<p>one"), unix_micros };
+        let cases = [
+            (304, "", Some("server-not-modified")),
+            (200, "<p>one", Some("identical-payload-digest")),
+            (200, "<p>two", None),
+        ];
+        for (status, body, profile) in cases {
+            for is_h2 in [false, true] {
+                let response = Response { is_h2, ..response_of(status, body) };
+                let record = record_of(&report_of(response, Some(&held)).1.unwrap());
+                let says = record.field("WARC-Profile").and_then(|says| says.rsplit('/').next());
+                assert_eq!(says, profile, "{status} {body}");
+                let date = profile.map(|_| "1970-01-01T00:00:07.000000Z");
+                assert_eq!(record.field("WARC-Refers-To-Date"), date, "{status} {body}");
+                assert_eq!(record.field("WARC-Protocol"), is_h2.then_some("h2"), "{status} {body}");
+            }
+        }
     }
 
     #[test]
@@ -351,11 +392,7 @@ mod tests {
         for ((is_cut, is_damaged), truncated, has_etag) in cases {
             let (came, packed) = came_as(body, is_cut, is_damaged);
             let Came::Content(content) = came else { panic!("{came:?}") };
-            let dir = tempfile::tempdir().unwrap();
-            let (mut archive, _) = Archive::open(dir.path(), 1 << 30, 0, None).unwrap();
-            let at = archive.append(&packed.unwrap(), 0);
-            archive.sync().unwrap();
-            let record = read_at(&archive.path(at.file), at.offset).unwrap();
+            let record = record_of(&packed.unwrap());
             assert_eq!(record.field("WARC-Truncated"), truncated);
             let again = read_record(&url, &record, "tidewatch");
             assert_eq!(content.links.len(), 2, "{:?}", content.links);
