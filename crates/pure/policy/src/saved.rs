@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Version of the format; increase it whenever the state of a policy changes.
-const FORM: u32 = 15;
+const FORM: u32 = 16;
 /// Longest string within a state; nothing else needs a buffer while it is read.
 const NAME_BYTES: usize = 1 << 16;
 

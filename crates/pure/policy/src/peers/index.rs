@@ -72,7 +72,7 @@ impl Index {
             hears: false,
             copies: ObservedPages::default(),
             states: Vec::new(),
-            hints: Hints::default(),
+            hints: Hints::by_rates(),
             all: Watch::default(),
             delays: 0.0,
             budget: 0.0,
@@ -217,7 +217,7 @@ impl Policy for Index {
             }
             Event::Hinted(hint) if self.hears => {
                 let page = hint.page.index();
-                self.hints.hinted(hint.page, self.copies.of(page).host(), hint.kind);
+                self.hints.hinted(hint.page, self.copies.of(page).host(), hint.kind, hint.at);
                 if self.due.due(hint.page).is_some() {
                     self.requeue(page, hint.at);
                 }

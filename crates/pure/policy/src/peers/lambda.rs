@@ -76,7 +76,7 @@ impl Lambda {
             objective,
             seed,
             copies: ObservedPages::default(),
-            hints: Hints::default(),
+            hints: Hints::by_rates(),
             states: Vec::new(),
             budget: 0.0,
             rounds: Rounds::default(),
@@ -181,7 +181,7 @@ impl Policy for Lambda {
             Event::Hinted(hint) => {
                 let page = hint.page.index();
                 let copy = self.copies.of(page);
-                self.hints.hinted(hint.page, copy.host(), hint.kind);
+                self.hints.hinted(hint.page, copy.host(), hint.kind, hint.at);
                 let state = &mut self.states[page];
                 state.hints += 1;
                 if let Plan::Announcing(chance) = state.plan

@@ -5,6 +5,7 @@ use tidewatch_core::sketch::SKETCH_LEN;
 use tidewatch_core::{Content, HostId, PageKey, Span, Time};
 
 use super::clicks::Clicks;
+use super::signals::Heard;
 use tidewatch_science::divergence::{PackedPoint, PackedProfile, Profiles, fit_given};
 use tidewatch_science::estimate::{
     Counts, Gamma, Member, Pool, posterior_from_sums, unchanged_from_sums, url_pattern,
@@ -230,9 +231,9 @@ impl Copy {
     }
 
     /// Its contribution to the pool, if it was visited twice.
-    pub(super) fn member(&self) -> Option<Member> {
+    pub(super) fn member(&self, heard: Option<&Heard>) -> Option<Member> {
         let (host, pattern) = self.kin();
-        (self.visits > 0).then(|| Member { host, pattern, counts: self.counts() })
+        (self.visits > 0).then(|| Member { host, pattern, counts: self.evidence(heard) })
     }
 
     fn kin(&self) -> (u64, u64) {
@@ -247,6 +248,32 @@ impl Copy {
             .unwrap_or_default()
     }
 
+    /// What visits and hints tell of the change rate, see [`super::signals`].
+    fn evidence(&self, heard: Option<&Heard>) -> Counts {
+        let Some((heard, last)) = heard.zip(self.last()) else { return self.counts() };
+        let watched = f64::from(self.watched);
+        let changed = f64::from(self.changed).min(watched);
+        let told_gaps = heard.told.gaps.min(changed);
+        let (visits, changes) = (u64::from(self.visits), u64::from(self.changes));
+        let told = u64::from(heard.told.changes).min(changes);
+        // Seconds listened for each kind, as the visits count them, and the part of the changes in all
+        // the time watched that hints tell of.
+        let (mut time, mut part) = (0.0, 0.0);
+        for kind in &heard.kinds {
+            let listened = watched.min(last.since(kind.since).seconds());
+            time += listened * kind.recall / (1.0 - kind.empty);
+            part += kind.recall * listened / watched.max(f64::MIN_POSITIVE);
+        }
+        let unseen = 1.0 - part.min(heard.most);
+        let counts = Counts::from_sums(
+            visits - told,
+            changes - told,
+            unseen * (watched - told_gaps),
+            unseen * (changed - told_gaps),
+        );
+        counts.unwrap_or_default().and_told(heard.told.hints, time)
+    }
+
     /// The prior of the change rate.
     fn prior(&self, pool: Option<&Pool>) -> Gamma {
         let (host, pattern) = self.kin();
@@ -259,12 +286,12 @@ impl Copy {
     }
 
     /// The posterior of the change rate.
-    fn posterior(&self, pool: Option<&Pool>) -> Gamma {
+    fn posterior(&self, pool: Option<&Pool>, heard: Option<&Heard>) -> Gamma {
         let prior = self.prior(pool);
         if self.visits == 0 {
             return prior;
         }
-        let all = posterior_from_sums(&self.counts(), &prior).gamma;
+        let all = posterior_from_sums(&self.evidence(heard), &prior).gamma;
         let kept = self.kept();
         Gamma {
             shape: prior.shape + kept * (all.shape - prior.shape),
@@ -273,8 +300,8 @@ impl Copy {
     }
 
     /// Keeps that posterior. If one of K items is replaced at a time, the whole changes K times slower.
-    pub(super) fn believe(&mut self, pool: Option<&Pool>) {
-        let gamma = self.posterior(pool);
+    pub(super) fn believe(&mut self, pool: Option<&Pool>, heard: Option<&Heard>) {
+        let gamma = self.posterior(pool, heard);
         self.changing = [gamma.shape as f32, (gamma.rate * f64::from(self.items)) as f32];
     }
 
@@ -305,6 +332,7 @@ impl Copy {
         at: Time,
         content: &Content<'_>,
         pool: Option<&Pool>,
+        heard: Option<&Heard>,
     ) -> Option<EarlyChange> {
         let mut profiles = self.profiles();
         // The record keeps upper halves; hashes must be compared as they are kept.
@@ -322,7 +350,8 @@ impl Copy {
         };
         self.state |= if is_first { SKETCHED | IN_PARTS } else { SKETCHED };
         if self.state & IN_PARTS != 0 {
-            let curve = fit_given(profiles.points(), SKETCH_LEN, &self.posterior(pool), always);
+            let curve =
+                fit_given(profiles.points(), SKETCH_LEN, &self.posterior(pool, heard), always);
             self.size = (curve.limit() - curve.jump()) as f32;
             self.items = curve.items();
         }

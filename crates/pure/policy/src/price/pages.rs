@@ -197,8 +197,13 @@ impl Pages {
         self.news.asked(asked);
     }
 
-    pub(super) fn hinted(&mut self, page: PageId, kind: &str) {
-        self.copies.hinted(page, kind);
+    pub(super) fn hinted(&mut self, page: PageId, kind: &str, at: Time) {
+        self.copies.hinted(page, kind, at);
+    }
+
+    /// The last hint since the last fetch of a page.
+    pub(super) fn last_hint(&self, page: PageId) -> Option<Time> {
+        self.copies.last_hint(page)
     }
 
     pub(super) fn hint_records(&self, most: usize) -> Vec<HintRecord> {

@@ -148,7 +148,7 @@ impl Policy for Price {
             Event::Budget(rate) => self.market.set_budget(rate.as_per_second()),
             Event::Hinted(hint) => {
                 self.now = self.now.max(hint.at);
-                self.pages.hinted(hint.page, hint.kind);
+                self.pages.hinted(hint.page, hint.kind, hint.at);
                 if self.pages.is_known(hint.page) {
                     self.reschedule(hint.page);
                 }

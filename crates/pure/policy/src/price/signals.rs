@@ -18,15 +18,26 @@
 //! pages, and hints about all others would count for nothing.) Both are shrunk towards all hosts. A page
 //! with h hints since its last fetch, g seconds ago, is unchanged with probability q = pʰe^(−αg), whenever
 //! the fetch is made; then all h were empty. If it has changed, each was empty with probability
-//! (p − q)/(1 − q). So p and r are found by expectation and maximisation on line `[CM09]`: every visit adds
-//! the empty hints expected by the beliefs of that time, and
+//! (p − q)/(1 − q), and αg/(1 − q) changes without a hint are expected. So p and r are found by
+//! expectation and maximisation on line `[CM09]`: every visit adds what is expected by the beliefs of that
+//! time, and
 //! ```text
-//! p = empty hints expected/hints,   r = (1 − p)·hints/ΣΔg.
+//! p = empty hints expected/hints,   r = hinted changes expected/all changes expected.
 //! ```
+//! The expectations are given what the visit saw. (Δg changes a gap would be those of visits at any time;
+//! but visits follow hints, hence changes, and r was found far too low, .1 to .3 for .7.)
+//!
+//! **Rates.** For the same reason visits alone mislead about Δ, and hints tell of it all the time. On a page
+//! they come at rΔ/(1 − p), so with those of all kinds the likelihood of what happened in a gap is
+//! ```text
+//! Δʰe^(−Δg·Σr/(1−p)) · e^(−αg) unchanged, · (1 − e^(−αg)) changed without a hint, · (1 − q) changed after one
+//! ```
+//! Visits at any moment that follows from the past may enter it `[R76]`. The last factor, between 1 − pʰ and
+//! one, says little of Δ and is left out.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use tidewatch_core::{HostId, PageId};
+use tidewatch_core::{HostId, PageId, Time};
 use tidewatch_math::roots::{Stop, bracket_upwards, newton};
 use tidewatch_math::special::poisson_tail;
 
@@ -159,11 +170,49 @@ impl Signalled {
 pub struct Hints {
     /// Names of kinds, by number.
     kinds: Vec<String>,
-    /// By page: kinds of the hints since its last fetch.
-    pending: FxHashMap<PageId, Vec<u8>>,
+    /// By page: the hints since its last fetch.
+    pending: FxHashMap<PageId, Pending>,
+    /// By page: what hints before that told.
+    told: FxHashMap<PageId, Told>,
     hosts: FxHashMap<(HostId, u8), Record>,
     /// By kind, over all hosts.
     all: Vec<Record>,
+    /// Whether changes are counted as Δg.
+    by_rates: bool,
+}
+
+/// Hints since the last fetch of a page.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Pending {
+    kinds: Vec<u8>,
+    last: Time,
+}
+
+/// Hints about a page that were followed by a fetch.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Told {
+    pub(super) hints: f64,
+    /// Visits after hints that saw a change, and their gaps in seconds.
+    pub(super) changes: u32,
+    pub(super) gaps: f64,
+}
+
+/// What can be learnt from hints about the change rate of a page.
+#[derive(Clone, Debug)]
+pub(super) struct Heard {
+    pub(super) told: Told,
+    pub(super) kinds: Vec<HeardKind>,
+    /// Upper bound of the share of changes that are hinted at.
+    pub(super) most: f64,
+}
+
+/// The same of one kind of hints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeardKind {
+    /// The first from that host.
+    pub(super) since: Time,
+    pub(super) recall: f64,
+    pub(super) empty: f64,
 }
 
 /// Visits since hints of a kind have come from a host.
@@ -172,13 +221,21 @@ struct Record {
     /// Hints, and how many of them are expected to have been empty.
     hints: f64,
     empty: f64,
-    /// Changes expected between visits.
-    expected: f64,
+    /// Changes expected between visits, given what they saw.
+    changes: f64,
+    /// The first hint.
+    since: Option<Time>,
 }
 
 impl Hints {
+    /// Hints for policies that learn Δ from visits alone: r is the share of Δg changes a gap. Where Δ is
+    /// found too high, r is found too low, and each makes up for a part of the other.
+    pub fn by_rates() -> Self {
+        Hints { by_rates: true, ..Hints::default() }
+    }
+
     /// A hint of a kind came. Kinds beyond [`MOST_KINDS`] count as the last.
-    pub fn hinted(&mut self, page: PageId, host: HostId, kind: &str) {
+    pub fn hinted(&mut self, page: PageId, host: HostId, kind: &str, at: Time) {
         let known = self.kinds.iter().position(|known| known == kind);
         let number = known.unwrap_or_else(|| {
             if self.kinds.len() < MOST_KINDS {
@@ -187,11 +244,17 @@ impl Hints {
             }
             self.kinds.len() - 1
         }) as u8;
-        self.hosts.entry((host, number)).or_default();
-        let pending = self.pending.entry(page).or_default();
-        if pending.len() < TERMS as usize {
-            pending.push(number);
+        self.hosts.entry((host, number)).or_default().since.get_or_insert(at);
+        let pending = self.pending.entry(page).or_insert(Pending { kinds: Vec::new(), last: at });
+        pending.last = pending.last.max(at);
+        if pending.kinds.len() < TERMS as usize {
+            pending.kinds.push(number);
         }
+    }
+
+    /// The last hint since the last fetch of a page.
+    pub(super) fn last(&self, page: PageId) -> Option<Time> {
+        self.pending.get(&page).map(|pending| pending.last)
     }
 
     /// Drops the pending hints about a page.
@@ -202,7 +265,15 @@ impl Hints {
     /// A page that changes `changes` times a second was fetched `gap` seconds after the fetch before,
     /// changed or not.
     pub fn fetched(&mut self, page: PageId, host: HostId, changed: bool, changes: f64, gap: f64) {
-        let pending = self.pending.remove(&page).unwrap_or_default();
+        let pending = self.pending.remove(&page).map_or(Vec::new(), |pending| pending.kinds);
+        if !pending.is_empty() {
+            let told = self.told.entry(page).or_default();
+            told.hints += pending.len() as f64;
+            if changed {
+                told.changes += 1;
+                told.gaps += gap;
+            }
+        }
         let expected = changes * gap;
         if !(expected >= 0.0 && expected.is_finite()) {
             return;
@@ -214,16 +285,26 @@ impl Hints {
             pending.iter().map(is_of_kind).sum::<f64>()
         };
         let all_empty = |trust: &Trust| trust.empty.powf(of_kind(trust.kind));
-        let unseen = (-(1.0 - recall).max(0.0) * expected).exp();
-        let unchanged = unseen * trusts.iter().map(all_empty).product::<f64>();
+        let unseen = (1.0 - recall).max(0.0) * expected;
+        let unchanged = (-unseen).exp() * trusts.iter().map(all_empty).product::<f64>();
         let share_empty = |empty: f64| match changed {
             true if unchanged < 1.0 => (empty - unchanged) / (1.0 - unchanged),
             true => 0.0,
             false => 1.0,
         };
+        let hinted: f64 =
+            trusts.iter().map(|trust| of_kind(trust.kind) * (1.0 - share_empty(trust.empty))).sum();
+        // As αg falls to nothing, αg/(1 − e^(−αg)) falls to one.
+        let unhinted = match changed {
+            true if unchanged < 1.0 => unseen / (1.0 - unchanged),
+            true => 1.0,
+            false => 0.0,
+        };
         for Trust { kind, empty, .. } in trusts {
             let hints = of_kind(kind);
-            let seen = Record { hints, empty: hints * share_empty(empty), expected };
+            let empty = hints * share_empty(empty);
+            let changes = if self.by_rates { expected } else { hinted + unhinted };
+            let seen = Record { hints, empty, changes, since: None };
             self.all[usize::from(kind)].add(seen);
             self.hosts.entry((host, kind)).or_default().add(seen);
         }
@@ -256,20 +337,40 @@ impl Hints {
         tested.iter().take(most).filter_map(record).collect()
     }
 
-    /// How a page goes stale, if its host sends hints worth reading.
-    pub fn of(&self, page: PageId, host: HostId, changes: f64) -> Option<Signalled> {
-        if self.kinds.is_empty() || changes <= 0.0 || !changes.is_finite() {
+    /// The kinds of hints that have come from a host if together they are worth reading.
+    fn worth_reading(&self, host: HostId) -> Option<Vec<Trust>> {
+        if self.kinds.is_empty() {
             return None;
         }
         let trusts = self.trusts(host);
         let recall: f64 = trusts.iter().map(|trust| trust.recall).sum();
-        let noise: f64 = trusts.iter().map(|trust| trust.noise(changes)).sum();
-        if recall < LEAST_RECALL || recall.min(1.0) * changes < LEAST_PRECISION * noise {
+        let noise: f64 = trusts.iter().map(|trust| trust.noise(1.0)).sum();
+        (recall >= LEAST_RECALL && recall.min(1.0) >= LEAST_PRECISION * noise).then_some(trusts)
+    }
+
+    /// What hints tell of a page's change rate, if they are worth reading.
+    pub(super) fn heard(&self, page: PageId, host: HostId) -> Option<Heard> {
+        let trusts = self.worth_reading(host)?;
+        let kind = |trust: &Trust| {
+            let since = self.hosts.get(&(host, trust.kind))?.since?;
+            Some(HeardKind { since, recall: trust.recall, empty: trust.empty })
+        };
+        let told = self.told.get(&page).copied().unwrap_or_default();
+        let kinds = trusts.iter().filter_map(kind).collect();
+        Some(Heard { told, kinds, most: MOST_RECALL })
+    }
+
+    /// How a page goes stale, if its host sends hints worth reading.
+    pub fn of(&self, page: PageId, host: HostId, changes: f64) -> Option<Signalled> {
+        if changes <= 0.0 || !changes.is_finite() {
             return None;
         }
+        let trusts = self.worth_reading(host)?;
+        let recall: f64 = trusts.iter().map(|trust| trust.recall).sum();
+        let noise: f64 = trusts.iter().map(|trust| trust.noise(changes)).sum();
         let scale = (MOST_RECALL / recall).min(1.0);
         let one = Signalled { changes, recall: recall * scale, noise, added: 0.0 };
-        let pending = self.pending.get(&page).map_or(&[][..], Vec::as_slice);
+        let pending = self.pending.get(&page).map_or(&[][..], |pending| &pending.kinds);
         let older = |kind: &u8| {
             let trust = trusts.iter().find(|trust| trust.kind == *kind);
             trust.map_or(0.0, |trust| {
@@ -300,7 +401,7 @@ impl Record {
     fn add(&mut self, seen: Record) {
         self.hints += seen.hints;
         self.empty += seen.empty;
-        self.expected += seen.expected;
+        self.changes += seen.changes;
     }
 
     /// Recall r and the share p of empty hints, shrunk towards the given ones.
@@ -308,7 +409,7 @@ impl Record {
         let empty = (self.empty + PRIOR * empty) / (self.hints + PRIOR);
         let empty = empty.clamp(EMPTY.0, EMPTY.1);
         let told = (1.0 - empty) * self.hints;
-        let recall = (told + PRIOR * recall) / (self.expected + PRIOR);
+        let recall = (told + PRIOR * recall) / (self.changes + PRIOR);
         (recall.min(1.0), empty)
     }
 }
@@ -405,7 +506,7 @@ mod tests {
             }
             count
         };
-        hints.hinted(PageId(0), host, "feed");
+        hints.hinted(PageId(0), host, "feed", Time::ZERO);
         hints.forget(PageId(0));
         for visit in 0..VISITS {
             let page = PageId(visit % 100);
@@ -413,7 +514,7 @@ mod tests {
             let told = arrivals(recall * changes, gap);
             let noise = arrivals(recall * changes * empty / (1.0 - empty), gap);
             let unseen = arrivals((1.0 - recall) * changes, gap);
-            (0..told + noise).for_each(|_| hints.hinted(page, host, "feed"));
+            (0..told + noise).for_each(|_| hints.hinted(page, host, "feed", Time::ZERO));
             hints.fetched(page, host, told + unseen > 0, changes, gap);
         }
         let (found_recall, found_empty) = hints.all[0].shares(FIRST_RECALL, FIRST_EMPTY);
@@ -424,7 +525,7 @@ mod tests {
         let slow = hints.of(PageId(1), host, 0.01).unwrap();
         assert!((slow.noise / (slow.recall * 0.01) / (0.3 / 0.7) - 1.0).abs() < 0.3, "{slow:?}");
         assert!(hints.of(PageId(1), HostId(1), 0.01).is_none(), "no hint ever came from there");
-        hints.hinted(PageId(1), host, "feed");
+        hints.hinted(PageId(1), host, "feed", Time::ZERO);
         let hinted = hints.of(PageId(1), host, 0.01).unwrap();
         assert!((hinted.added / hinted.per_hint() - 1.0).abs() < 1e-9);
         assert!(hinted.stale(0.0) > 0.5, "{hinted:?}");
@@ -435,10 +536,11 @@ mod tests {
     fn kinds_are_bounded() {
         let mut hints = Hints::default();
         for kind in 0..1000 {
-            hints.hinted(PageId(kind), HostId(0), &kind.to_string());
+            hints.hinted(PageId(kind), HostId(0), &kind.to_string(), Time::ZERO);
         }
         assert_eq!((hints.kinds.len(), hints.all.len()), (MOST_KINDS, MOST_KINDS));
-        assert_eq!(hints.pending[&PageId(999)], hints.pending[&PageId(MOST_KINDS as u32 - 1)]);
+        let kinds = |page: u32| &hints.pending[&PageId(page)].kinds;
+        assert_eq!(kinds(999), kinds(MOST_KINDS as u32 - 1));
     }
 
     /// A host that hints at every page every day, and whose pages change once in a hundred days. A visit
@@ -449,7 +551,7 @@ mod tests {
         let (host, mut hints) = (HostId(0), Hints::default());
         for visit in 0..100 {
             let page = PageId(visit);
-            (0..30).for_each(|_| hints.hinted(page, host, "raw"));
+            (0..30).for_each(|_| hints.hinted(page, host, "raw", Time::ZERO));
             hints.fetched(page, host, visit % 4 == 0, 0.01, 30.0);
         }
         let (_, empty) = hints.all[0].shares(FIRST_RECALL, FIRST_EMPTY);

@@ -16,6 +16,8 @@ pub struct Counts {
     watched: f64,
     /// Changes with a date.
     dated: u64,
+    /// Changes told of one by one.
+    told: f64,
     /// Time surely without a change: unchanged gaps, and the ages of dated changes.
     quiet: f64,
     /// Sum of the gaps that ended in a change without a date.
@@ -55,10 +57,18 @@ impl Counts {
             changes,
             watched,
             dated: 0,
+            told: 0.0,
             quiet: watched - changed,
             undated_gaps: changed,
             undated_squares: squares,
         })
+    }
+
+    /// The same, and `changes` of which others told, within a `time` in which each would have been told
+    /// of. Both count in the likelihood, λᵏe^(−λt), and not among what visits saw.
+    #[must_use]
+    pub fn and_told(self, changes: f64, time: f64) -> Self {
+        Self { told: self.told + changes, quiet: self.quiet + time, ..self }
     }
 
     /// Visits after the first.
@@ -147,7 +157,7 @@ impl Counts {
         let spread = variance.max(0.0).sqrt().min((1.0 - SHORTEST) * mean);
         let gaps = [(mean - spread, 0.5 * n), (mean + spread, 0.5 * n)];
         let gaps = gaps.into_iter().take(if n > 0.0 { 2 } else { 0 });
-        Likelihood { events: self.dated as f64, quiet: self.quiet, gaps }
+        Likelihood { events: self.dated as f64 + self.told, quiet: self.quiet, gaps }
     }
 
     /// n and X as numbers, when there is anything to go by.

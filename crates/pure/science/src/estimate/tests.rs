@@ -359,3 +359,25 @@ fn constant_memory_estimators_converge_under_random_visits() {
     let stochastic = Stochastic::after(visits.visits()).estimate().unwrap();
     assert!((stochastic.rate - rate).abs() < 4.0 * 0.007, "{stochastic:?}");
 }
+
+/// The posterior of visits and of changes told one by one, by the likelihood as it is defined:
+/// λᵏe^(−λt) for those told of, e^(−λu) for a quiet gap, 1 − e^(−λc) for one that saw a change.
+#[test]
+fn changes_told_of_count_beside_visits() {
+    const NODES: u32 = 200_000;
+    let prior = Gamma { shape: 0.5, rate: 2.0 };
+    let (told, time, quiet, gap) = (4.0, 9.0, 3.0, 1.5);
+    let counts = Counts::from_sums(3, 1, quiet + gap, gap).unwrap().and_told(told, time);
+    let (mut mass, mut first) = (0.0, 0.0);
+    for node in 0..NODES {
+        let rate = 10.0 * (f64::from(node) + 0.5) / f64::from(NODES);
+        let density = rate.powf(prior.shape - 1.0 + told)
+            * (-rate * (prior.rate + time + quiet)).exp()
+            * -(-rate * gap).exp_m1();
+        mass += density;
+        first += density * rate;
+    }
+    let found = posterior_from_sums(&counts, &prior).estimate.rate;
+    // Midpoints of a smooth density.
+    assert!((found / (first / mass) - 1.0).abs() < 1e-6, "{found} {}", first / mass);
+}

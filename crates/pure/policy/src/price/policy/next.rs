@@ -77,6 +77,8 @@ impl Price {
             let due = self.pages.due(page, last, wait).into_iter();
             let due = due.chain(self.pages.first_look(page, last)).min();
             if let Some(due) = due.filter(|due| *due <= now) {
+                // A hint makes a copy older than the time that has passed: it waits since the hint.
+                let due = due.max(self.pages.last_hint(page).unwrap_or(due));
                 let allowed = (LATE * wait).max(LATE_ALLOWANCES / self.market.budget());
                 return Some((page, now.since(due).seconds() > allowed));
             }
@@ -173,5 +175,44 @@ impl Price {
     fn worth_at(&self, page: PageId, now: Time, price: f64) -> f64 {
         let waited = self.pages.waited(page, self.pages.copy(page).last().unwrap_or(now), now);
         self.pages.value(page, now).worth(waited, price)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidewatch_core::{
+        Content, Discovery, Event, FetchKind, HostId, Observation, Outcome, PageKey, Rate, Signal,
+        Span,
+    };
+
+    use super::*;
+    use crate::price::Settings;
+    use crate::{AlwaysOpen, Policy};
+
+    /// A hint makes a copy older than the time that has passed, and due in the past. That does not mean
+    /// that the budget kept it waiting.
+    #[test]
+    fn a_copy_waits_since_its_hint() {
+        let (page, url) = (PageId(0), "http://a.test/x");
+        let mut price = Price::new(Settings::DEFAULT, 1);
+        price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
+        price.learn(&Event::Discovered(Discovery {
+            page,
+            host: HostId(0),
+            key: PageKey::of(url),
+            url,
+            at: Time::ZERO,
+            via: None,
+            is_source: false,
+            is_held: true,
+            weight: 1.05,
+        }));
+        let (kind, outcome) = (FetchKind::Refresh, Outcome::Fetched(Content::default()));
+        let (at, previous) = (Time::ZERO, None);
+        price.learn(&Event::Held(Observation { page, at, kind, previous, outcome }));
+        let now = Time::ZERO + Span::WEEK.times(6);
+        assert_eq!(price.next_due(now, &AlwaysOpen), None);
+        price.learn(&Event::Hinted(Signal { page, at: now, kind: "feed" }));
+        assert_eq!(price.next_due(now, &AlwaysOpen), Some((page, false)));
     }
 }
