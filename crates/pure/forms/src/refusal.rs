@@ -9,8 +9,8 @@ pub enum Refusal {
     /// It is not sent by GET.
     #[error("it is not sent by GET")]
     NotGet,
-    /// It has more fields than are looked at.
-    #[error("it has more fields than are looked at")]
+    /// It has fields that are not looked at.
+    #[error("it has fields that are not looked at")]
     TooLarge,
     /// It has no address that can be fetched.
     #[error("it has no address that can be fetched")]

@@ -35,6 +35,8 @@ pub(crate) struct Forms {
     lists: Vec<(String, Vec<Choice>)>,
     in_list: bool,
     options: usize,
+    /// Forms that fields named before they came.
+    early: Vec<String>,
     /// The text since the last field.
     lead: String,
     searches: u32,
@@ -217,15 +219,30 @@ impl Forms {
         }
         self.open = (!tag.is_leaf).then_some(self.found.len());
         self.lead.clear();
-        self.found.push(Raw::of(tag, self.searches > 0));
+        let mut raw = Raw::of(tag, self.searches > 0);
+        raw.form.is_cut = self.was_named_early(&raw.id);
+        self.found.push(raw);
+    }
+
+    /// Whether a field that was dropped may belong to the form with this id.
+    fn was_named_early(&self, id: &str) -> bool {
+        let is_full = self.early.len() >= MAX_LABELS;
+        !id.is_empty() && (is_full || self.early.iter().any(|early| early == id))
+    }
+
+    /// The form that a field belongs to. One that comes later is noted as cut.
+    fn owner(&mut self, tag: &Tag<'_>) -> Option<usize> {
+        let Some(id) = tag.value("form").map(|id| collapse(&id)) else { return self.open };
+        let owner = self.found.iter().position(|form| form.id == id);
+        if owner.is_none() && self.early.len() < MAX_LABELS {
+            self.early.push(id);
+        }
+        owner
     }
 
     /// Adds a field; returns its place, or `None` if it belongs to no form that is kept.
     fn field(&mut self, tag: &Tag<'_>, kind: FieldKind) -> Option<(usize, usize)> {
-        let form = match tag.value("form") {
-            Some(id) => self.found.iter().position(|form| form.id == id.trim())?,
-            None => self.open?,
-        };
+        let form = self.owner(tag)?;
         let raw = &mut self.found[form];
         if raw.form.fields.len() >= MAX_FIELDS {
             raw.form.is_cut = true;

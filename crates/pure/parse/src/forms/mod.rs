@@ -2,7 +2,7 @@
 //!
 //! [`Forms`] gathers them in the one pass over a page and resolves labels at its end, because a
 //! `<label for>` may stand before or after its field. Fields inside a form belong to it, and so do
-//! fields elsewhere that name it by `form=`. What a form may be asked is judged elsewhere (crate
+//! later fields elsewhere that name it by `form=`. What a form may be asked is judged elsewhere (crate
 //! `tidewatch-forms`).
 //!
 //! Bounded: [`MAX_FORMS`] forms of [`MAX_FIELDS`] fields, [`MAX_OPTIONS`] options a field. A form
@@ -44,7 +44,7 @@ pub struct Form {
     pub is_search: bool,
     /// Its fields.
     pub fields: Vec<Field>,
-    /// Whether fields were dropped at the limit.
+    /// Whether fields were dropped: at the limit, or because they came before the form that they name.
     pub is_cut: bool,
 }
 

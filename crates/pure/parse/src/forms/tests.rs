@@ -74,6 +74,17 @@ fn fields_go_to_their_form() {
     assert_eq!(all[0].action.as_ref().unwrap().as_str(), "http://a.example/f");
 }
 
+/// A field that is not seen may be one that forbids to submit the form.
+#[test]
+fn a_field_before_the_form_that_it_names_marks_the_form_as_cut() {
+    let cut = |html: &str| forms(html).iter().map(|form| form.is_cut).collect::<Vec<_>>();
+    let html = "<input type=password form=f><form id=g></form><form id=f><input name=q></form>";
+    assert_eq!(cut(html), [false, true]);
+    let flood: Vec<String> = (0..1000).map(|n| format!("<input form=x{n}>")).collect();
+    let html = format!("{}<form id=f></form><form></form>", flood.concat());
+    assert_eq!(cut(&html), [true, false]);
+}
+
 #[test]
 fn floods_are_cut_and_said_to_be() {
     let many = form(&format!("<form>{}</form>", "<input name=a>".repeat(MAX_FIELDS + 1)));
