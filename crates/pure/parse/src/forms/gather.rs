@@ -9,7 +9,7 @@ use crate::links::{MAX_TEXT_BYTES, collapse};
 
 /// Most labels and lists of suggestions kept per page.
 const MAX_LABELS: usize = 256;
-/// Most options kept per page.
+/// Most options read per page, and most that inputs copy from lists of suggestions.
 const MAX_ALL_OPTIONS: usize = 4096;
 /// Longest text of an option.
 const MAX_OPTION_BYTES: usize = 128;
@@ -297,7 +297,7 @@ impl Forms {
         }
         self.options += 1;
         let value = tag.value("value").map(|value| cut(&value, MAX_OPTION_BYTES));
-        let label = attribute(tag, "label");
+        let label = cut(&attribute(tag, "label"), MAX_OPTION_BYTES);
         let is_selected = tag.attribute("selected").is_some();
         self.text_is_sent = value.is_none();
         let choice = Choice { value: value.unwrap_or_default(), label, is_selected };
@@ -351,8 +351,8 @@ impl Forms {
                 }
             }
         }
-        let lists = std::mem::take(&mut self.lists);
-        self.found.into_iter().map(|raw| raw.finish(encoding, &lists, &join)).collect()
+        let mut lists = Lists { lists: self.lists, left: MAX_ALL_OPTIONS };
+        self.found.into_iter().map(|raw| raw.finish(encoding, &mut lists, &join)).collect()
     }
 
     fn field_by_id(&self, id: &str) -> Option<(usize, usize)> {
@@ -367,7 +367,7 @@ impl Raw {
     fn finish(
         self,
         encoding: &'static Encoding,
-        lists: &[(String, Vec<Choice>)],
+        lists: &mut Lists,
         join: &impl Fn(&str) -> Option<CanonicalUrl>,
     ) -> Form {
         let mut form = self.form;
@@ -377,13 +377,32 @@ impl Raw {
         for (field, list) in form.fields.iter_mut().zip(&self.lists) {
             if field.kind == FieldKind::Select && !field.is_multiple {
                 field.value = chosen(&field.options);
-            } else if let Some((_, options)) = lists.iter().find(|(id, _)| id == list)
-                && !list.is_empty()
-            {
-                field.options.clone_from(options);
+            } else if !list.is_empty() {
+                lists.suggest(list, field);
             }
         }
         form
+    }
+}
+
+/// The lists of suggestions of a page. Many inputs may name the same one, so copies have a limit too.
+struct Lists {
+    lists: Vec<(String, Vec<Choice>)>,
+    /// Options that may still be copied.
+    left: usize,
+}
+
+impl Lists {
+    /// Gives a field the options of the list that it names.
+    fn suggest(&mut self, list: &str, field: &mut Field) {
+        let Some((_, options)) = self.lists.iter().find(|(id, _)| id == list) else { return };
+        match self.left.checked_sub(options.len()) {
+            Some(left) => {
+                self.left = left;
+                field.options.clone_from(options);
+            }
+            None => field.is_cut = true,
+        }
     }
 }
 

@@ -85,6 +85,23 @@ fn a_field_before_the_form_that_it_names_marks_the_form_as_cut() {
     assert_eq!(cut(&html), [true, false]);
 }
 
+/// Inputs may share a list of suggestions: 200 KB of HTML must not become hundreds of megabytes.
+#[test]
+fn copies_of_a_list_have_a_limit() {
+    let label = "x".repeat(10_000);
+    let options = format!("<option label={label} value=v>").repeat(MAX_OPTIONS);
+    let inputs = "<input list=l>".repeat(MAX_FIELDS);
+    let inputs = format!("<form>{inputs}</form>").repeat(MAX_FORMS);
+    let all = forms(&format!("<datalist id=l>{options}</datalist>{inputs}"));
+    let fields = || all.iter().flat_map(|form| &form.fields);
+    let bytes = |choice: &Choice| choice.value.len() + choice.label.len();
+    let copied: usize = fields().flat_map(|field| &field.options).map(bytes).sum();
+    assert!(copied < 1 << 20, "{copied} bytes");
+    let (first, last) = (fields().next().unwrap(), fields().last().unwrap());
+    assert_eq!((first.options.len(), first.is_cut), (MAX_OPTIONS, false));
+    assert_eq!((last.options.len(), last.is_cut), (0, true));
+}
+
 #[test]
 fn floods_are_cut_and_said_to_be() {
     let many = form(&format!("<form>{}</form>", "<input name=a>".repeat(MAX_FIELDS + 1)));
