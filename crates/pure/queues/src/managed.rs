@@ -18,6 +18,12 @@ use crate::{CrawlId, Queues};
 /// Unspent budget stays good for so long: fetchers ask for many URLs at once, and then not for a while.
 const GRACE: Span = Span::MINUTE;
 
+/// A queue that is closed for longer is looked at again after so long. A policy may have several lists of
+/// pages and look at one of them when it is told that a queue has opened early.
+const LOOK: Span = Span::MINUTE;
+/// So is a page that is done, of which there may be many: it may get a date.
+const DONE_LOOK: Span = Span::HOUR;
+
 /// A policy and what it must be told of the past.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Managed {
@@ -268,8 +274,11 @@ impl Gate for Reopened<'_> {
         let Some(queue) = queues.queues.get(host.index()) else { return Time::NEVER };
         let opens = queue.opens_at(queues.gap);
         let is_in_use = round.gave.contains_key(&host) && opens < Time::NEVER;
+        if queue.is_dropped() {
+            return Time::NEVER;
+        }
         if opens > queues.now && !is_in_use {
-            return opens;
+            return opens.min(queues.now + LOOK);
         }
         if self.gate.is_shut(host, queue.crawl, queue.counts().held) {
             // Open again for the next question, which comes later.
@@ -287,7 +296,8 @@ impl Gate for Reopened<'_> {
         match queues.state(page) {
             Some((_, State::Waiting)) => Time::ZERO,
             Some((_, State::Held)) => queues.held_until(page).unwrap_or(Time::NEVER),
-            Some((_, State::Done | State::Dropped)) | None => Time::NEVER,
+            Some((_, State::Done)) => queues.now + DONE_LOOK,
+            Some((_, State::Dropped)) | None => Time::NEVER,
         }
     }
 }

@@ -278,17 +278,22 @@ impl Queues {
         true
     }
 
-    /// Changes a queue, and with it the sums and the place in the order.
+    /// Changes a queue, and with it the sums and the place in the order. A queue that is no longer full may
+    /// open early.
     pub(crate) fn change(&mut self, queue: HostId, change: impl FnOnce(&mut Queue, &Urls)) {
         let Some(state) = self.queues.get_mut(queue.index()) else { return };
         let Some(crawl) = self.crawls.get_mut(state.crawl.0 as usize) else { return };
-        let before = Figures::of(state);
+        let (before, was_full) = (Figures::of(state), state.is_full());
         change(state, &self.urls);
         crawl.figures.subtract(before);
         crawl.figures.add(Figures::of(state));
         let to = state.place(self.gap, &self.urls);
         let from = state.list(to);
         crawl.place(queue, from, to);
+        let is_reopened = was_full && !state.is_full() && !state.is_dropped();
+        if let Some(managed) = self.managed.as_mut().filter(|_| is_reopened) {
+            managed.reopened(queue);
+        }
     }
 
     /// Sets a rule of a queue, which may open it early.

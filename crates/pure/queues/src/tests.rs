@@ -343,6 +343,62 @@ fn run(acts: &[Act], policy: Option<&str>) {
         tape.push(input);
     }
     replays_alike(&queues, &tape, &urls, policy);
+    gives_all_in_the_end(&mut queues, now);
+}
+
+/// Once nothing stands in the way any more, every URL that waits is given out, whatever came before.
+fn gives_all_in_the_end(queues: &mut Queues, mut now: u64) {
+    now += 1;
+    queues.apply(&Input::Active { at: at(now), is_active: true }, "");
+    // Full queues are emptied rather than given another limit, which would open them as well.
+    for number in 0..queues.next_page().0 {
+        let page = PageId(number);
+        if let Some((queue, State::Done)) = queues.state(page)
+            && queues.standing(page, at(now)).is_some_and(|standing| standing.is_full)
+        {
+            let print = queues.urls.get(page).unwrap().print();
+            let news = News::Fetched(at(now));
+            queues.apply(&Input::Put { at: at(now), queue, print, news, facts: None }, "");
+        }
+    }
+    let mut given = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        now += 60_000;
+        given.extend(taken(queues, &take(at(now), 9, 100, Span::DAY)));
+    }
+    let left = (0..queues.next_page().0).filter(|&number| {
+        queues.state(PageId(number)).is_some_and(|(_, state)| state == State::Waiting)
+    });
+    let left: Vec<u32> = left.collect();
+    assert!(left.is_empty(), "{left:?} are never given out");
+}
+
+/// A purge, or a new date, opens a queue that was full.
+#[test]
+fn a_full_queue_opens_when_done_urls_leave_it() {
+    let purge = Input::Purge {
+        at: at(20_001),
+        crawl: CrawlId(0),
+        queue: None,
+        before: at(2000),
+        from: PageId(0),
+        most: 9,
+    };
+    let again = put(at(20_001), 0, 0, News::Fetched(at(20_001)));
+    for (opening, policy) in
+        [(&purge, "price"), (&again, "price"), (&purge, "cgm"), (&again, "cgm")]
+    {
+        let (mut queues, _) = queues(Some(policy));
+        queues.apply(&put(at(0), 0, 0, News::Discovered), "");
+        assert_eq!(taken(&mut queues, &take(at(1000), 9, 1, Span::HOUR)), [0]);
+        queues.apply(&put(at(1001), 0, 0, News::Fetched(Time::NEVER)), "");
+        queues.apply(&put(at(3000), 0, 1, News::Discovered), "");
+        queues.apply(&Input::Limit { at: at(3001), queue: HostId(0), limit: 1 }, "");
+        assert_eq!(taken(&mut queues, &take(at(9000), 9, 1, Span::HOUR)), [0_u32; 0], "full");
+        queues.apply(opening, "");
+        let given = taken(&mut queues, &take(at(21_000), 9, 9, Span::HOUR));
+        assert!(given.contains(&1), "{policy}: {opening:?} leads to {given:?}");
+    }
 }
 
 fn replays_alike(live: &Queues, tape: &[Input], urls: &[String], policy: Option<&str>) {

@@ -74,6 +74,13 @@ pub(crate) fn time_of(second: u32) -> Time {
     if second == u32::MAX { Time::NEVER } else { Time::from_micros(u64::from(second) * 1_000_000) }
 }
 
+#[cfg(test)]
+impl Url {
+    pub(crate) const fn print(&self) -> Print {
+        self.print
+    }
+}
+
 impl Urls {
     /// The number of the next URL.
     pub(crate) fn next(&self) -> PageId {
