@@ -2,7 +2,8 @@
 //!
 //! The owner of a desk tells it the forms of pages ([`Desk::meet`]), asks it for queries ([`Desk::next`]),
 //! fetches them as it fetches any URL, and brings back answers ([`Desk::answer`]) and failures
-//! ([`Desk::fail`]). Invariants: never more than [`DeskLimits::per_day`] queries a day, never more than
+//! ([`Desk::fail`]). It tells its [`Quota`] apart from what it learnt, because that must survive a crash.
+//! Invariants: never more than [`DeskLimits::per_day`] queries a day, never more than
 //! [`DeskLimits::at_once`] unanswered, none while it is stopped.
 
 use rustc_hash::FxHashMap;
@@ -61,6 +62,41 @@ pub struct Stopped {
     pub why: Stop,
 }
 
+/// What limits the queries of a host: how many were asked today, and the stop in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// Days since the crawl began, and queries of that day.
+    day: u64,
+    today: u32,
+    stopped: Option<Stopped>,
+    /// Stops so far: each lasts twice as long as the one before.
+    stops: u32,
+}
+
+impl Quota {
+    /// Counts days from their beginning.
+    fn begin_day(&mut self, now: Time) {
+        let day = now.as_micros() / Span::DAY.as_micros();
+        if day != self.day {
+            (self.day, self.today) = (day, 0);
+        }
+    }
+
+    /// Begins a stop, unless one is in force: pages that were under way when it began are no news.
+    fn stop(&mut self, why: Stop, now: Time) {
+        if self.stopped(now).is_some() {
+            return;
+        }
+        let doublings = self.stops.min(MOST_DOUBLINGS);
+        self.stopped = Some(Stopped { until: now + FIRST_STOP.times(1 << doublings), why });
+        self.stops += 1;
+    }
+
+    fn stopped(&self, now: Time) -> Option<Stopped> {
+        self.stopped.filter(|stopped| stopped.until > now)
+    }
+}
+
 /// A query to fetch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
@@ -90,12 +126,7 @@ pub struct DeskFigures {
 pub struct Desk {
     limits: DeskLimits,
     forms: Vec<Asked>,
-    /// Days since the crawl began, and queries of that day.
-    day: u64,
-    today: u32,
-    stopped: Option<Stopped>,
-    /// Stops so far: each lasts twice as long as the one before.
-    stops: u32,
+    quota: Quota,
     failures: u32,
     /// Seconds that the first answers took, and a moving mean.
     first_s: Vec<f64>,
@@ -154,14 +185,11 @@ const MOST_WAIT: Span = Span::DAY.times(7);
 
 impl Desk {
     /// A host without forms.
-    pub const fn new(limits: DeskLimits) -> Desk {
+    pub fn new(limits: DeskLimits) -> Desk {
         Desk {
             limits,
             forms: Vec::new(),
-            day: 0,
-            today: 0,
-            stopped: None,
-            stops: 0,
+            quota: Quota::default(),
             failures: 0,
             first_s: Vec::new(),
             lately_s: 0.0,
@@ -172,6 +200,16 @@ impl Desk {
     /// Sets other limits.
     pub const fn limit(&mut self, limits: DeskLimits) {
         self.limits = limits;
+    }
+
+    /// Queries of today, and the stop in force.
+    pub const fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// Goes on with the quota of a desk that was lost.
+    pub const fn set_quota(&mut self, quota: Quota) {
+        self.quota = quota;
     }
 
     /// Adds a form of `page`. Known forms and forms beyond the limit are ignored.
@@ -211,22 +249,19 @@ impl Desk {
 
     /// The next query, which then counts as asked; `None` for now.
     pub fn next(&mut self, now: Time) -> Option<Query> {
-        let day = now.as_micros() / Span::DAY.as_micros();
-        if day != self.day {
-            (self.day, self.today) = (day, 0);
-        }
-        if self.stopped.is_some_and(|stopped| stopped.until > now) {
+        self.quota.begin_day(now);
+        if self.stopped(now).is_some() {
             return None;
         }
         self.give_up(now);
         let open: usize = self.forms.iter().map(|form| form.open.len()).sum();
-        if self.today >= self.limits.per_day || open >= self.limits.at_once {
+        if self.quota.today >= self.limits.per_day || open >= self.limits.at_once {
             return None;
         }
         for _ in 0..self.forms.len() {
             self.turn = (self.turn + 1) % self.forms.len();
             if let Some(query) = self.forms[self.turn].next(now) {
-                self.today += 1;
+                self.quota.today += 1;
                 return Some(query);
             }
         }
@@ -279,7 +314,7 @@ impl Desk {
         for form in &mut self.forms {
             if let Some(asked) = form.open.remove(from.as_str()) {
                 form.open.insert(to.as_str().to_owned(), asked);
-                self.today += 1;
+                self.quota.today += 1;
             }
         }
     }
@@ -298,9 +333,7 @@ impl Desk {
     }
 
     fn stop(&mut self, why: Stop, now: Time) {
-        let doublings = self.stops.min(MOST_DOUBLINGS);
-        self.stopped = Some(Stopped { until: now + FIRST_STOP.times(1 << doublings), why });
-        self.stops += 1;
+        self.quota.stop(why, now);
         self.failures = 0;
         self.lately_s = 0.0;
     }
@@ -326,7 +359,7 @@ impl Desk {
 
     /// The stop in force at `now`, if there is one.
     pub fn stopped(&self, now: Time) -> Option<Stopped> {
-        self.stopped.filter(|stopped| stopped.until > now)
+        self.quota.stopped(now)
     }
 
     /// What a query asks, as a sentence; `None` if `url` asks none of the forms.
@@ -354,8 +387,11 @@ impl Desk {
 
     /// Figures of the host.
     pub fn figures(&self) -> DeskFigures {
-        let mut sum =
-            DeskFigures { forms: self.forms.len(), today: self.today, ..DeskFigures::default() };
+        let mut sum = DeskFigures {
+            forms: self.forms.len(),
+            today: self.quota.today,
+            ..DeskFigures::default()
+        };
         for form in &self.forms {
             let (held, pages, _) = form.figures();
             sum.records += held;

@@ -48,7 +48,7 @@ mod question;
 mod refusal;
 
 pub use answer::{Answer, Place, Record, read, read_at};
-pub use desk::{Desk, DeskFigures, DeskLimits, Query, Stop, Stopped};
+pub use desk::{Desk, DeskFigures, DeskLimits, Query, Quota, Stop, Stopped};
 pub use fields::{Fields, FieldsAsk};
 pub use judge::judge;
 pub use keywords::{KeywordLimits, Keywords, KeywordsAsk, Seen};

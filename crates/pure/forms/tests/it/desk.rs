@@ -92,6 +92,31 @@ fn it_stops_where_the_host_minds() {
     }
 }
 
+/// Pages that were under way when the host stopped us, and revisits of answers, fail as well.
+#[test]
+fn one_stop_lasts_as_long_however_many_pages_fail() {
+    let mut desk = desk(DeskLimits::default());
+    for minute in 0..6 {
+        let now = day(0) + Span::MINUTE.times(minute);
+        desk.fail(&url("http://a.example/find?q=tide"), Some(Stop::TooManyRequests), now);
+    }
+    assert_eq!(desk.stopped(day(0)).unwrap().until, day(1));
+    desk.fail(&url("http://a.example/find?q=tide"), Some(Stop::Wall), day(1));
+    assert_eq!(desk.stopped(day(1)).unwrap().until, day(3), "the second one lasts two days");
+}
+
+/// A desk that forgot everything else keeps the stop and the day's count.
+#[test]
+fn the_quota_is_kept_apart() {
+    let mut before = desk(DeskLimits { per_day: 2, ..DeskLimits::default() });
+    let query = before.next(day(0)).unwrap();
+    before.fail(&query.url, Some(Stop::Wall), day(0));
+    let mut after = desk(DeskLimits { per_day: 2, ..DeskLimits::default() });
+    after.set_quota(before.quota());
+    assert_eq!((after.stopped(day(0)), after.next(day(0))), (before.stopped(day(0)), None));
+    assert_eq!(after.figures().today, 1);
+}
+
 #[test]
 fn it_stops_when_answers_become_slow() {
     let mut desk = desk(DeskLimits::default());
