@@ -25,6 +25,8 @@ const MOST_CHOSEN: usize = 3;
 const INFORMATIVE: f64 = 0.2;
 /// Values tried before an input is called uninformative.
 const TRIED: usize = 5;
+/// Most records remembered: later ones count as known.
+const MOST_RECORDS: usize = 1 << 20;
 /// Most queries remembered.
 const MOST_NODES: usize = 100_000;
 /// Weight of the newest page in the mean of new records, and pages before that mean can end the search.
@@ -154,7 +156,7 @@ impl Fields {
         let mut records: Vec<u64> = records.into_iter().collect();
         records.sort_unstable();
         records.dedup();
-        let new = records.iter().filter(|key| self.seen.insert(**key)).count();
+        let new = records.iter().filter(|key| self.meet(**key)).count();
         self.pages += 1;
         let before = if self.lately.is_finite() { self.lately } else { new as f64 };
         self.lately = LATELY * new as f64 + (1.0 - LATELY) * before;
@@ -185,6 +187,11 @@ impl Fields {
             () => {}
         }
         new
+    }
+
+    /// Notes a record; returns whether it is new.
+    fn meet(&mut self, record: u64) -> bool {
+        self.seen.len() < MOST_RECORDS && self.seen.insert(record)
     }
 
     /// Notes the answer to a part of a query. Once too many parts have equal answers, their input is given up
@@ -339,4 +346,30 @@ fn is_all(value: &str) -> bool {
         value.trim().to_lowercase().as_str(),
         "" | "all" | "any" | "*" | "0" | "-1" | "alle" | "tous" | "todos"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host that makes up records takes no more memory than a large database.
+    #[test]
+    fn records_have_a_limit() {
+        let splitter = Splitter { by: By::List { input: 0, values: Vec::new() }, is_idle: false };
+        let root = FieldsAsk { query: 0, is_first: true };
+        let mut fields = Fields {
+            splitters: vec![splitter],
+            nodes: vec![Node::default()],
+            todo: VecDeque::from([root.clone()]),
+            cap: None,
+            seen: FxHashSet::default(),
+            pages: 0,
+            lately: f64::INFINITY,
+            least_new: 0.5,
+        };
+        let many = MOST_RECORDS as u64 + 10;
+        assert_eq!(fields.learn(&root, 0..many, true, None), MOST_RECORDS);
+        assert_eq!(fields.learn(&root, many..many + 10, true, None), 0);
+        assert_eq!(fields.held(), MOST_RECORDS);
+    }
 }
