@@ -125,6 +125,18 @@ impl Hygiene {
         }
     }
 
+    /// Sets another bound of memory, and forgets what is beyond it.
+    pub fn limit(&mut self, bytes: usize) {
+        self.settings.bytes = bytes;
+        self.near.limit(self.most_near());
+        self.forget();
+    }
+
+    /// Pages by which pages of other hosts are found.
+    const fn most_near(&self) -> usize {
+        self.settings.bytes / PART_FOR_NEAR / near::BYTES
+    }
+
     /// Judges a URL. Changes nothing.
     pub fn judge(&self, met: &Met<'_>) -> Judgement {
         let page = PageKey::of(met.url).0;
@@ -217,8 +229,7 @@ impl Hygiene {
         }
         let rules = self.learn_rules(seen, key, look.as_ref(), &twins);
         if let Some(look) = look {
-            let most = self.settings.bytes / PART_FOR_NEAR / near::BYTES;
-            self.near.add(&look, most);
+            self.near.add(&look, self.most_near());
         }
         self.forget();
         Changed { rules, has_new_doubt }
@@ -414,17 +425,27 @@ impl Hygiene {
 
     /// Forgets hosts that were not used for long, an eighth at a time.
     fn forget(&mut self) {
-        if self.bytes <= self.settings.bytes / PART_FOR_NEAR * (PART_FOR_NEAR - 1) {
+        let most = self.settings.bytes / PART_FOR_NEAR * (PART_FOR_NEAR - 1);
+        if self.bytes <= most {
             return;
         }
+        let mut known = usize::MAX;
+        // Hosts with decided rules are kept.
+        while self.bytes > most && (1..known).contains(&self.hosts.len()) {
+            known = self.hosts.len();
+            self.forget_eighth();
+        }
+        let kept: FxHashSet<RuleId> =
+            self.hosts.values().flat_map(|host| &host.rules).map(|rule| rule.id).collect();
+        self.spared.retain(|rule, _| kept.contains(rule));
+    }
+
+    fn forget_eighth(&mut self) {
         let mut used: Vec<u64> = self.hosts.values().map(|host| host.used).collect();
         let eighth = used.len() / 8;
         let (_, &mut bar, _) = used.select_nth_unstable(eighth);
         self.hosts.retain(|_, host| host.used > bar || host.is_decided());
         self.bytes = self.hosts.values().map(Host::bytes).sum();
-        let kept: FxHashSet<RuleId> =
-            self.hosts.values().flat_map(|host| &host.rules).map(|rule| rule.id).collect();
-        self.spared.retain(|rule, _| kept.contains(rule));
     }
 }
 

@@ -168,6 +168,11 @@ impl Near {
             self.doors.entry(door).or_insert(number);
         }
         self.pages.push_back(page);
+        self.limit(most);
+    }
+
+    /// Forgets the oldest pages beyond `most`.
+    pub(crate) fn limit(&mut self, most: usize) {
         while self.pages.len() > most {
             self.forget_oldest();
         }

@@ -117,9 +117,16 @@ struct Labelled {
 }
 
 impl Judge {
-    /// What the crawl in the store's directory has learnt so far.
+    /// What the crawl in the store's directory has learnt so far, within the memory of this start.
     pub(super) fn of(pages: &Pages, config: &Config) -> Result<Judge, StoreError> {
         let bytes = (config.hygiene_mb as usize) << 20;
+        let mut judge = Judge::as_stored(pages, bytes)?;
+        judge.hygiene.limit(bytes);
+        Ok(judge)
+    }
+
+    /// All that is stored; `bytes` bounds what is learnt if nothing is.
+    fn as_stored(pages: &Pages, bytes: usize) -> Result<Judge, StoreError> {
         let stored = kept::read(pages.store().dir(), FILE, MAGIC);
         let stored = stored.and_then(|bytes| postcard::from_bytes::<Hygiene>(&bytes).ok());
         let new = || Hygiene::new(Settings { bytes, ..Settings::default() });
@@ -378,7 +385,7 @@ impl Partition {
         label: Option<Label>,
     ) -> Result<(), CrawlError> {
         let mut pages = Pages::new(Store::open(dir, Memory::default())?)?;
-        let mut judge = Judge::of(&pages, &Config::default())?;
+        let mut judge = Judge::as_stored(&pages, 0)?;
         judge.label(&mut pages, url, label)?;
         pages.commit()?;
         pages.sync()?;
@@ -559,7 +566,7 @@ impl Partition {
     /// The same for a crawl that is not running.
     pub fn decide_at_rest(dir: &Path, rule: RuleId, ruling: Ruling) -> Result<bool, CrawlError> {
         let mut pages = Pages::new(Store::open(dir, Memory::default())?)?;
-        let mut judge = Judge::of(&pages, &Config::default())?;
+        let mut judge = Judge::as_stored(&pages, 0)?;
         let is_known = judge.decide(&mut pages, rule, ruling)?;
         pages.commit()?;
         pages.sync()?;

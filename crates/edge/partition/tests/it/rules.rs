@@ -234,3 +234,18 @@ fn a_template_that_brings_no_clicks_is_doubted() {
     assert_eq!(babble.detector, Detector::Worthless, "{babble:?}");
     assert!(babble.doubt > 0.5 && story.doubt < 0.1, "{babble:?} {story:?}");
 }
+
+/// Another limit of memory holds from the next start on, and for what was learnt before.
+#[test]
+fn less_memory_takes_effect_at_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let (learnt, _) = crawl(dir.path(), config());
+    let known = learnt.hygiene_bytes();
+    assert!(!learnt.rules(10).is_empty());
+    drop(learnt);
+    let small = Config { hygiene_mb: 0, ..config() };
+    let later = START + Span::SECOND.times(ENOUGH).as_micros().cast_signed();
+    let again = Partition::open(dir.path(), small, later).unwrap();
+    assert!(again.hygiene_bytes().1 < known.1, "{known:?} {:?}", again.hygiene_bytes());
+    assert_eq!(again.rules(10), []);
+}

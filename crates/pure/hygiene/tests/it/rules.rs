@@ -272,6 +272,24 @@ fn an_operator_pins_and_vetoes() {
     assert_eq!(hygiene.decide(tidewatch_hygiene::RuleId(1), None), None);
 }
 
+/// The operator may allow less memory than was used before.
+#[test]
+fn a_smaller_bound_takes_effect_at_once() {
+    let mut hygiene = hygiene();
+    for host in 0..2000_u64 {
+        for page in 0..20 {
+            let url = format!("https://h{host}.example/story/of-{page}x");
+            let sketch: Vec<u64> = (0..8).map(|n| host << 16 | page << 8 | n).collect();
+            hygiene.learn(&Seen::new(&url, Showed::page(host << 8 | page | 1 << 40, &sketch)));
+        }
+    }
+    let (beside, most) = (BESIDE, 1 << 20);
+    assert!(hygiene.bytes() > beside + most, "{}", hygiene.bytes());
+    hygiene.limit(most);
+    assert!(hygiene.bytes() < beside + most, "{}", hygiene.bytes());
+    assert!(hygiene.near_bytes() <= most / 4, "{}", hygiene.near_bytes());
+}
+
 #[test]
 fn mirrors_are_learnt_and_parallel_sites_are_not() {
     let mut hygiene = hygiene();
