@@ -6,6 +6,8 @@
 //! at, so further rules are proposed for what they leave over. An accepted rule stays on trial: by
 //! probes, and by pages that were fetched before it was known.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -418,6 +420,29 @@ impl Host {
             self.file_again(kinds);
         }
         changed
+    }
+
+    /// Applies what the operator decided to rules that are new. Returns those that are applied by it.
+    pub(crate) fn obey(
+        &mut self,
+        decided: &BTreeMap<RuleId, ByHand>,
+        kinds: &Kinds,
+    ) -> Vec<RuleId> {
+        if decided.is_empty() {
+            return Vec::new();
+        }
+        let (mut pinned, mut is_changed) = (Vec::new(), false);
+        for rule in self.rules.iter_mut().filter(|rule| rule.by_hand.is_none()) {
+            let Some(&by_hand) = decided.get(&rule.id) else { continue };
+            let was_applied = rule.is_applied();
+            rule.by_hand = Some(by_hand);
+            is_changed |= rule.is_applied() != was_applied;
+            pinned.extend((rule.is_applied() && !was_applied).then_some(rule.id));
+        }
+        if is_changed {
+            self.file_again(kinds);
+        }
+        pinned
     }
 
     /// Files the recent pages again after the set of accepted rules has changed, because all keys have.

@@ -51,6 +51,8 @@ pub mod spam;
 mod told;
 mod traps;
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tidewatch_core::PageKey;
@@ -105,6 +107,10 @@ pub struct Hygiene {
     spam: Spam,
     /// Fetches that rules have spared.
     spared: FxHashMap<RuleId, u64>,
+    /// What the operator decided, also about rules that are not known now. Kept by the caller, who gives it
+    /// again.
+    #[serde(skip)]
+    decided: BTreeMap<RuleId, ByHand>,
     clock: u64,
     bytes: usize,
 }
@@ -120,6 +126,7 @@ impl Hygiene {
             near: Near::default(),
             spam: Spam::default(),
             spared: FxHashMap::default(),
+            decided: BTreeMap::new(),
             clock: 0,
             bytes: 0,
         }
@@ -289,7 +296,8 @@ impl Hygiene {
                 host.add(alias, &mut self.kinds);
             }
         }
-        let changed = host.learn(&page, self.settings.accept, &mut self.kinds);
+        let mut changed = host.learn(&page, self.settings.accept, &mut self.kinds);
+        changed.extend(host.obey(&self.decided, &self.kinds));
         host.used = clock;
         self.bytes = (self.bytes + host.bytes()).saturating_sub(before);
         self.hosts.insert(key, host);
@@ -392,9 +400,30 @@ impl Hygiene {
         *self.spared.entry(rule).or_default() += 1;
     }
 
+    /// All that the operator has decided. It holds for rules known now and for those learnt later.
+    pub fn set_decided(&mut self, all: impl IntoIterator<Item = (RuleId, ByHand)>) {
+        self.decided = all.into_iter().collect();
+        for known in self.rules() {
+            let by_hand = self.decided.get(&known.id).copied();
+            if known.by_hand != by_hand {
+                self.decide(known.id, by_hand);
+            }
+        }
+    }
+
+    /// Whether there is such a rule.
+    pub fn has_rule(&self, rule: RuleId) -> bool {
+        self.hosts.values().flat_map(|host| &host.rules).any(|known| known.id == rule)
+    }
+
     /// An operator decides about a rule; `None` leaves it to its trials. Keys of its host change.
-    /// Returns the host's origin, or `None` if there is no such rule.
+    /// Returns the host's origin, or `None` if there is no such rule now: the decision holds once it is learnt.
+    /// Decisions are not stored with the rest: the caller keeps them and gives them again.
     pub fn decide(&mut self, rule: RuleId, by_hand: Option<ByHand>) -> Option<String> {
+        match by_hand {
+            Some(by_hand) => self.decided.insert(rule, by_hand),
+            None => self.decided.remove(&rule),
+        };
         self.rule_mut(rule)?.by_hand = by_hand;
         let host = self.hosts.values_mut().find(|host| host.rules.iter().any(|r| r.id == rule))?;
         host.file_again(&self.kinds);

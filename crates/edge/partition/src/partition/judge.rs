@@ -132,14 +132,7 @@ impl Judge {
         let new = || Hygiene::new(Settings { bytes, ..Settings::default() });
         let mut hygiene = stored.unwrap_or_else(new);
         // What was learnt may be older than the last decisions.
-        let decisions = decided(pages)?;
-        for known in hygiene.rules() {
-            let decision = decisions.iter().find(|decided| decided.rule == known.id);
-            let by_hand = decision.map(|decided| decided.by_hand);
-            if known.by_hand != by_hand {
-                hygiene.decide(known.id, by_hand);
-            }
-        }
+        hygiene.set_decided(decided(pages)?.into_iter().map(|known| (known.rule, known.by_hand)));
         for Labelled { origin, label } in labelled(pages)? {
             hygiene.label(&origin, Some(label));
         }
@@ -168,12 +161,18 @@ impl Judge {
         ruling: Ruling,
     ) -> Result<bool, StoreError> {
         let by_hand = ruling.by_hand();
-        let Some(origin) = self.hygiene.decide(rule, by_hand) else { return Ok(false) };
         let mut all = decided(pages)?;
+        // A rule that was decided about may be forgotten, and learnt again.
+        if !self.hygiene.has_rule(rule) && all.iter().all(|known| known.rule != rule) {
+            return Ok(false);
+        }
+        let origin = self.hygiene.decide(rule, by_hand);
         all.retain(|known| known.rule != rule);
         all.extend(by_hand.map(|by_hand| Decided { rule, by_hand }));
         pages.put_meta(DECIDED, serde_json::to_vec(&all).expect("decisions can be written"));
-        self.rules_changed(pages, &origin);
+        if let Some(origin) = origin {
+            self.rules_changed(pages, &origin);
+        }
         Ok(true)
     }
 

@@ -235,6 +235,33 @@ fn a_template_that_brings_no_clicks_is_doubted() {
     assert!(babble.doubt > 0.5 && story.doubt < 0.1, "{babble:?} {story:?}");
 }
 
+/// A crash may lose what was learnt, and then the rule is learnt again.
+#[test]
+fn a_veto_holds_for_a_rule_that_is_learnt_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut learnt, _) = crawl(dir.path(), config());
+    let vetoed = applied(&learnt);
+    for rule in &vetoed {
+        assert!(learnt.decide(rule.0, Ruling::Veto).unwrap());
+    }
+    learnt.commit().unwrap();
+    drop(learnt);
+    std::fs::remove_file(dir.path().join("hygiene.snapshot")).unwrap();
+
+    let mut again = reopen(dir.path());
+    assert_eq!(again.rules(10), []);
+    run_on(&mut again, seconds(ENOUGH), seconds(3 * ENOUGH), reply);
+    let rules = again.rules(10);
+    let decided = rules.iter().filter(|rule| rule.decided == Some(Ruling::Veto)).count();
+    assert_eq!(decided, vetoed.len(), "{rules:?}");
+    assert!(rules.iter().all(|rule| !rule.is_applied), "{rules:?}");
+    // A decision can be taken back while its rule is not known.
+    drop(again);
+    std::fs::remove_file(dir.path().join("hygiene.snapshot")).unwrap_or_default();
+    assert!(Partition::decide_at_rest(dir.path(), vetoed[0].0, Ruling::Undo).unwrap());
+    assert!(!Partition::decide_at_rest(dir.path(), vetoed[0].0, Ruling::Undo).unwrap());
+}
+
 /// Another limit of memory holds from the next start on, and for what was learnt before.
 #[test]
 fn less_memory_takes_effect_at_the_next_start() {

@@ -272,6 +272,33 @@ fn an_operator_pins_and_vetoes() {
     assert_eq!(hygiene.decide(tidewatch_hygiene::RuleId(1), None), None);
 }
 
+/// After a crash a rule may be learnt again that the operator has decided about.
+#[test]
+fn decisions_hold_for_rules_that_are_learnt_later() {
+    let url = |page: u64| format!("https://a.example/story?p={page}");
+    let alias = |page: u64| format!("https://a.example/story?p={page}&ref=x{page}");
+    let learnt = |by_hand: ByHand, pages: u64| {
+        let mut first = hygiene();
+        crawl(&mut first, url, alias);
+        let rule = first.rules()[0].id;
+        let mut again = hygiene();
+        again.set_decided([(rule, by_hand)]);
+        assert!(!again.has_rule(rule));
+        for page in 0..pages {
+            fetch(&mut again, &url(page), 1000 + page);
+            fetch(&mut again, &alias(page), 1000 + page);
+        }
+        let bytes = postcard::to_stdvec(&again).unwrap();
+        (again.rules()[0].clone(), postcard::from_bytes::<Hygiene>(&bytes).unwrap())
+    };
+    let (vetoed, _) = learnt(ByHand::Vetoed, FETCHES as u64);
+    assert_eq!((vetoed.by_hand, vetoed.is_applied), (Some(ByHand::Vetoed), false), "{vetoed:?}");
+    let (pinned, mut stored) = learnt(ByHand::Pinned, 1);
+    assert_eq!((pinned.by_hand, pinned.is_applied), (Some(ByHand::Pinned), true), "{pinned:?}");
+    stored.set_decided([]);
+    assert_eq!(stored.rules()[0].by_hand, None, "taken back since");
+}
+
 /// The operator may allow less memory than was used before.
 #[test]
 fn a_smaller_bound_takes_effect_at_once() {
