@@ -489,8 +489,17 @@ fn host_key(url: &str) -> u64 {
 
 /// A host for [`spam`]: by its name and port, whatever the scheme.
 fn site_key(url: &str) -> u64 {
+    xxh3_64(site(url).as_bytes())
+}
+
+fn site(url: &str) -> &str {
     let (origin, _) = split_origin(url);
-    xxh3_64(origin.split_once("://").map_or(origin, |(_, name)| name).as_bytes())
+    origin.split_once("://").map_or(origin, |(_, name)| name)
+}
+
+/// Whether two URLs have one name and port, so that a label of the one holds for the other.
+pub fn is_same_site(one: &str, other: &str) -> bool {
+    site(one) == site(other)
 }
 
 /// A page as it is compared with those of other hosts; `None` without content.

@@ -20,7 +20,7 @@ use tidewatch_frontier::network_of;
 use tidewatch_frontier::tape::Input;
 use tidewatch_hygiene::{
     ByHand, Changed, Detector, Evidence, Hygiene, Judgement, Met, RuleId, Seen, Settings, Showed,
-    Ties,
+    Ties, is_same_site,
 };
 use tidewatch_policy::Return;
 use tidewatch_store::{CopyRow, Memory, SetbackOf, Store, StoreError, TwinKey};
@@ -184,7 +184,8 @@ impl Judge {
         label: Option<Label>,
     ) -> Result<(), StoreError> {
         let mut all = labelled(pages)?;
-        all.retain(|known| known.origin != url.origin());
+        // A label holds for both schemes of a host.
+        all.retain(|known| !is_same_site(&known.origin, url.origin()));
         let origin = url.origin().to_owned();
         self.hygiene.label(&origin, label);
         all.extend(label.map(|label| Labelled { origin, label }));

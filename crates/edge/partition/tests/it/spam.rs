@@ -85,6 +85,22 @@ fn labels_tell_of_other_hosts_and_are_kept() {
     assert_eq!((labelled(Label::Spam), labelled(Label::Good)), (3, 4), "{rows:?}");
 }
 
+/// A label holds for a host under both schemes, and so does its withdrawal.
+#[test]
+fn a_label_is_taken_back_under_either_scheme() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = Partition::open(dir.path(), reach_everything(), START).unwrap();
+    let secure = CanonicalUrl::parse(&at(GOOD, 0).as_str().replace("http:", "https:")).unwrap();
+    crawl.label(&at(GOOD, 0), Some(Label::Spam)).unwrap();
+    crawl.commit().unwrap();
+    assert!(crawl.suspicion(&secure).unwrap().doubt > 0.9);
+    drop(crawl);
+    Partition::label_at_rest(dir.path(), &secure, None).unwrap();
+    let again = Partition::open(dir.path(), reach_everything(), START).unwrap();
+    assert_eq!(again.labels(100).unwrap(), []);
+    assert!(doubt(&again, GOOD) < 0.9, "{}", doubt(&again, GOOD));
+}
+
 /// Without labels, text that cannot be told apart and links say nothing.
 #[test]
 fn without_labels_no_host_is_doubted_for_its_links() {
