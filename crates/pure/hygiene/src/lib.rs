@@ -292,7 +292,7 @@ impl Hygiene {
             Fetched { url: seen.url, shown: Self::shown(seen, &host), target, is_moved, known };
         if let Some(look) = look {
             self.try_mirrors(&mut host, seen.url, look);
-            if let Some(alias) = self.mirrored(&host, twins, seen.url, look) {
+            if let Some(alias) = self.mirrored(&host, twins, seen, look) {
                 host.add(alias, &mut self.kinds);
             }
         }
@@ -314,17 +314,27 @@ impl Hygiene {
         }
     }
 
-    /// Another host that showed the same at the same path.
-    fn mirrored(&self, host: &Host, twins: &[Twin], url: &str, look: &Look<'_>) -> Option<Rewrite> {
-        let is_mirrored =
-            |other: &&Host| self.near.is_mirrored(look, key_at(url, &other.origin)) == Some(true);
+    /// Another host that showed the same at the same path. An original repeats no other site, whichever of
+    /// the two was seen first.
+    fn mirrored(
+        &self,
+        host: &Host,
+        twins: &[Twin],
+        seen: &Seen<'_>,
+        look: &Look<'_>,
+    ) -> Option<Rewrite> {
+        let is_mirrored = |other: &&Host| {
+            self.near.is_mirrored(look, key_at(seen.url, &other.origin)) == Some(true)
+        };
+        let may_repeat =
+            |other: &&Host| !seen.is_original || is_same_site(&other.origin, &host.origin);
         // Not both ways: the host that was seen first stays.
         let is_free = |other: &&Host| {
             let is_back = |rule: &host::Learnt| matches!(&rule.rewrite, Rewrite::Alias { to } if *to == host.origin);
             !other.rules.iter().any(is_back)
         };
         let others = twins.iter().filter_map(|twin| self.hosts.get(&twin.host));
-        let other = others.filter(is_free).find(is_mirrored)?;
+        let other = others.filter(may_repeat).filter(is_free).find(is_mirrored)?;
         Some(Rewrite::Alias { to: other.origin.clone() })
     }
 

@@ -133,12 +133,14 @@ pub struct Seen<'a> {
     pub known: Option<(u64, &'a [u64])>,
     /// Whether it was fetched for the first time.
     pub is_first: bool,
+    /// Whether the operator named its host, so that other hosts may mirror it and it mirrors none.
+    pub is_original: bool,
 }
 
 impl<'a> Seen<'a> {
     /// A first fetch of a URL of which nothing else is known.
     pub fn new(url: &'a str, showed: Showed<'a>) -> Self {
-        Self { url, ties: Ties::default(), showed, known: None, is_first: true }
+        Self { url, ties: Ties::default(), showed, known: None, is_first: true, is_original: false }
     }
 }
 

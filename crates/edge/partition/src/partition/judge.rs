@@ -451,7 +451,8 @@ impl Partition {
         let other = other.map(|other| self.pages.copy(other)).transpose()?.flatten();
         let known = other.as_ref().map(|copy: &CopyRow| (copy.identity, &copy.sketch[..]));
         let ties = self.ties(&url, Some(host));
-        let seen = Seen { url: url.as_str(), ties, showed, known, is_first };
+        let is_original = self.scope.is_seed_host(&url) || self.config.is_own(&url);
+        let seen = Seen { url: url.as_str(), ties, showed, known, is_first, is_original };
         let changed = self.judge.hygiene.learn(&seen);
         self.judge.note(&self.pages, host, &changed);
         if let Some(verdict) = verdict.filter(|verdict| verdict.taken.is_none())

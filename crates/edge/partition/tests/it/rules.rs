@@ -8,7 +8,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, Interest, InterestKind, PageId, Span, Time};
 use tidewatch_frontier::tape::Input;
 use tidewatch_hygiene::Detector;
-use tidewatch_partition::rules::{RuleName, Ruling};
+use tidewatch_partition::rules::{RuleName, RuleRow, Ruling};
 use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Heard, Partition, Question};
 
@@ -275,4 +275,27 @@ fn less_memory_takes_effect_at_the_next_start() {
     let again = Partition::open(dir.path(), small, later).unwrap();
     assert!(again.hygiene_bytes().1 < known.1, "{known:?} {:?}", again.hygiene_bytes());
     assert_eq!(again.rules(10), []);
+}
+
+/// A copy elsewhere that was crawled first does not take the place of a seed.
+#[test]
+fn a_seed_is_no_mirror_of_its_copy() {
+    const PAGES: u32 = 40;
+    let at = |host: &str, page: u32| {
+        CanonicalUrl::parse(&format!("http://{host}.example{}", story(page))).unwrap()
+    };
+    for is_seed in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut crawl = Partition::open(dir.path(), config(), START).unwrap();
+        (0..PAGES).for_each(|page| crawl.know(&at("copy", page), Time::ZERO).unwrap());
+        run_on(&mut crawl, Time::ZERO, seconds(60), reply);
+        if is_seed {
+            crawl.seed(&at("a", 0), seconds(60)).unwrap();
+        }
+        (0..PAGES).for_each(|page| crawl.know(&at("a", page), seconds(60)).unwrap());
+        run_on(&mut crawl, seconds(60), seconds(180), reply);
+        let rules = crawl.rules(10);
+        let is_alias = |rule: &RuleRow| rule.host == "http://a.example" && rule.is_applied;
+        assert_eq!(rules.iter().any(is_alias), !is_seed, "{rules:?}");
+    }
 }

@@ -299,6 +299,36 @@ fn decisions_hold_for_rules_that_are_learnt_later() {
     assert_eq!(stored.rules()[0].by_hand, None, "taken back since");
 }
 
+/// The pages of a host that the operator named came later than a copy of them elsewhere.
+#[test]
+fn an_original_is_no_mirror_of_a_copy_that_was_crawled_first() {
+    for is_original in [false, true] {
+        let mut hygiene = hygiene();
+        let path = |page: u64| format!("/story/of-{page}x");
+        for page in 0..60 {
+            fetch(&mut hygiene, &format!("https://copy.example{}", path(page)), 1000 + page);
+        }
+        for page in 0..60 {
+            let url = format!("https://a.example{}", path(page));
+            let showed = Showed::page(1000 + page, &[]);
+            hygiene.learn(&Seen { is_original, ..Seen::new(&url, showed) });
+        }
+        let mirrors = hygiene.mirrors();
+        assert_eq!(mirrors.is_empty(), is_original, "{mirrors:?}");
+    }
+    // The other scheme of an original may still be an alias of it.
+    let mut hygiene = hygiene();
+    for scheme in ["https", "http"] {
+        for page in 0..60 {
+            let url = format!("{scheme}://a.example/story/of-{page}x");
+            let showed = Showed::page(1000 + page, &[]);
+            hygiene.learn(&Seen { is_original: true, ..Seen::new(&url, showed) });
+        }
+    }
+    let pair = ("http://a.example".to_owned(), "https://a.example".to_owned());
+    assert_eq!(hygiene.mirrors(), [pair]);
+}
+
 /// The operator may allow less memory than was used before.
 #[test]
 fn a_smaller_bound_takes_effect_at_once() {

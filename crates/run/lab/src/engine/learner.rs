@@ -128,7 +128,9 @@ impl<'w> Learner<'w> {
         let showed = Showed::Page { identity, sketch, canonical, is_copy };
         let ties = self.ties[self.host(page)];
         let is_first = !self.copies.contains_key(&page);
-        let seen = Seen { url: self.url(page), ties, showed, known, is_first };
+        // Nobody names originals here.
+        let is_original = false;
+        let seen = Seen { url: self.url(page), ties, showed, known, is_first, is_original };
         let changed = self.hygiene.learn(&seen);
         if !is_copy {
             self.by_key.entry(said.key).or_insert(page);
