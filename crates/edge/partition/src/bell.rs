@@ -21,7 +21,8 @@
 //! ```
 //!
 //! One connection asks one question. A thread of its own talks to it, with time limits, and passes the
-//! question to the loop, which answers between two turns.
+//! question to the loop, which answers between two turns. What the operator decided is synced before the
+//! answer says so.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -273,12 +274,12 @@ impl Partition {
             Question::Rules => Ok(json!({ "rules": self.rules(MOST_RULES) })),
             Question::Decide(ruling, rule) => {
                 let is_known = self.decide(rule.0, *ruling)?;
-                self.commit()?;
+                self.sync()?;
                 Ok(json!({ "decided": is_known }))
             }
             Question::Label(label, url) => {
                 self.label(url, *label)?;
-                self.commit()?;
+                self.sync()?;
                 Ok(json!({ "labelled": true }))
             }
             Question::Labels => Ok(json!({ "hosts": self.labels(MOST_RULES)? })),

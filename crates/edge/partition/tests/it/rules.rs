@@ -8,7 +8,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, Interest, InterestKind, PageId, Span, Time};
 use tidewatch_frontier::tape::Input;
 use tidewatch_hygiene::Detector;
-use tidewatch_partition::rules::{RuleName, RuleRow, Ruling};
+use tidewatch_partition::rules::{Label, RuleName, RuleRow, Ruling};
 use tidewatch_partition::work::{Came, Job, Report};
 use tidewatch_partition::{Config, Heard, Partition, Question};
 
@@ -297,5 +297,22 @@ fn a_seed_is_no_mirror_of_its_copy() {
         let rules = crawl.rules(10);
         let is_alias = |rule: &RuleRow| rule.host == "http://a.example" && rule.is_applied;
         assert_eq!(rules.iter().any(is_alias), !is_seed, "{rules:?}");
+    }
+}
+
+/// What was told as decided survives a power cut: it is synced.
+#[test]
+fn decisions_are_synced_before_they_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut learnt, _) = crawl(dir.path(), config());
+    let rule = applied(&learnt)[0];
+    let mark = || std::fs::read(dir.path().join("synced")).unwrap();
+    let questions =
+        [Question::Decide(Ruling::Veto, rule), Question::Label(Some(Label::Spam), at("/"))];
+    for (number, question) in (0..).zip(questions) {
+        learnt.know(&at(&format!("/new/{number}")), seconds(ENOUGH)).unwrap();
+        let before = mark();
+        learnt.answer(&question, seconds(ENOUGH)).unwrap();
+        assert_ne!(mark(), before, "{question}");
     }
 }
