@@ -75,7 +75,8 @@ pub(crate) fn read_forms(
     }
     let mut links = Links::new(agent).in_encoding(decoded.encoding);
     scan(&decoded.text, &mut links);
-    let page = links.finish(&Base::of(url).ok()?);
+    let mut page = links.finish(&Base::of(url).ok()?);
+    response.all("x-robots-tag").for_each(|value| page.robots.add_header(value, agent));
     if page.robots.nofollow || page.forms.is_empty() {
         return None;
     }
@@ -91,4 +92,33 @@ pub(crate) fn read_forms(
         words.push(' ');
     }
     Some(FormsRead::Forms(questions, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read of a page with a search form that comes with this `X-Robots-Tag`.
+    fn read_with(robots: &str) -> Option<FormsRead> {
+        let url = CanonicalUrl::parse("http://a.example/").unwrap();
+        let body = b"<form action=/find><input type=search name=q></form>".to_vec();
+        let (head, wire_bytes, is_h2, status) = <(_, _, _, _)>::default();
+        let (headers, is_cut, is_damaged) = <(_, _, _)>::default();
+        let mut response =
+            Response { status, head, is_h2, headers, body, wire_bytes, is_cut, is_damaged };
+        response.headers.insert("content-type", "text/html".parse().unwrap());
+        response.headers.insert("x-robots-tag", robots.parse().unwrap());
+        read_forms(&url, &response, FormsWanted::Forms, "tidewatch")
+    }
+
+    #[test]
+    fn pages_with_nofollow_in_a_header_have_no_forms() {
+        for robots in ["noindex", "otherbot: nofollow"] {
+            let read = read_with(robots);
+            assert!(matches!(&read, Some(FormsRead::Forms(all, _)) if all.len() == 1), "{robots}");
+        }
+        for robots in ["nofollow", "none", "tidewatch: nofollow"] {
+            assert!(read_with(robots).is_none(), "{robots}");
+        }
+    }
 }
