@@ -6,7 +6,8 @@
 //!
 //! Pages that queries are, and when they were told to the frontier, is on the tape, so a replay needs no
 //! desk. What desks learnt is a file beside the frontier's snapshot; a crash loses what was learnt since, and
-//! the words asked since are not asked again, because their pages are known.
+//! the words asked since are not asked again, because their pages are known. The quotas of hosts (queries of
+//! the day, stops) are in the tables as well, so that no crash makes the crawl ask more.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,8 +15,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_core::{HostId, LinkSeen, PageId, Reason, Span, Time};
-use tidewatch_forms::{Desk, DeskFigures, DeskLimits, Stop};
-use tidewatch_store::Hops;
+use tidewatch_forms::{Desk, DeskFigures, DeskLimits, Quota, Stop};
+use tidewatch_store::{Hops, StoreError};
 
 use super::{CrawlError, Found, Partition};
 use crate::Config;
@@ -27,34 +28,76 @@ use crate::work::{Came, Content};
 /// The file of what was learnt; the last character of its magic counts versions.
 const FILE: &str = "forms.snapshot";
 const MAGIC: [u8; 8] = *b"tidefrm1";
+/// Name under which the store keeps the quotas of hosts.
+const QUOTAS: &str = "forms-quotas";
 
-/// The desks of a crawl.
-#[derive(Default, Serialize, Deserialize)]
+/// The desks of a crawl, by host.
+#[derive(Default)]
 pub(super) struct Forms {
+    desks: BTreeMap<u32, Desk>,
+    /// Hosts that the operator does not name now. They are not asked, and what was learnt of them is kept.
+    others: BTreeMap<u32, Desk>,
+    /// Quotas as stored, those of `others` included, by origin: host numbers change when a crawl is repaired.
+    quotas: BTreeMap<String, Quota>,
+}
+
+/// What is in the file.
+#[derive(Default, Serialize, Deserialize)]
+struct Learnt {
     desks: BTreeMap<u32, Desk>,
 }
 
 impl Forms {
     /// What was learnt so far.
-    pub(super) fn of(pages: &Pages, config: &Config) -> Forms {
+    pub(super) fn of(pages: &Pages, config: &Config) -> Result<Forms, StoreError> {
         if config.forms.hosts.is_empty() {
-            return Forms::default();
+            return Ok(Forms::default());
         }
         let stored = kept::read(pages.store().dir(), FILE, MAGIC);
-        let forms = stored.and_then(|bytes| postcard::from_bytes::<Forms>(&bytes).ok());
-        let mut forms = forms.unwrap_or_default();
-        forms.desks.values_mut().for_each(|desk| desk.limit(limits(config)));
-        forms
+        let learnt = stored.and_then(|bytes| postcard::from_bytes::<Learnt>(&bytes).ok());
+        let mut all = learnt.unwrap_or_default().desks;
+        let quotas = quotas(pages)?;
+        for (origin, quota) in &quotas {
+            let Some(HostId(host)) = pages.host_of(origin) else { continue };
+            all.entry(host).or_insert_with(|| Desk::new(limits(config))).set_quota(*quota);
+        }
+        all.values_mut().for_each(|desk| desk.limit(limits(config)));
+        let is_named = |host: &u32| {
+            pages.url(HostId(*host), "/").is_ok_and(|front| config.forms.allow(&front))
+        };
+        let (desks, others) = all.into_iter().partition(|(host, _)| is_named(host));
+        Ok(Forms { desks, others, quotas })
     }
 
     /// Writes what was learnt. Without it the next start only learns anew, so a failure is no error.
     pub(super) fn save(&self, dir: &Path) {
-        if !self.desks.is_empty()
-            && let Ok(state) = postcard::to_stdvec(self)
-        {
+        if self.desks.is_empty() {
+            return;
+        }
+        let all = self.desks.iter().chain(&self.others).map(|(host, desk)| (*host, desk.clone()));
+        if let Ok(state) = postcard::to_stdvec(&Learnt { desks: all.collect() }) {
             let _ = kept::write(dir, FILE, MAGIC, &state);
         }
     }
+
+    /// Stores the quota of a host, if it has changed.
+    fn keep_quota(&mut self, host: HostId, pages: &mut Pages) {
+        let Some(quota) = self.desks.get(&host.0).map(Desk::quota) else { return };
+        let origin = pages.origin(host);
+        if quota != Quota::default() && self.quotas.get(origin) != Some(&quota) {
+            self.quotas.insert(origin.to_owned(), quota);
+            let all = postcard::to_stdvec(&self.quotas).expect("quotas can be written");
+            pages.put_meta(QUOTAS, all);
+        }
+    }
+}
+
+/// The quotas of hosts, as stored.
+fn quotas(pages: &Pages) -> Result<BTreeMap<String, Quota>, StoreError> {
+    let damaged = |_| StoreError::Damaged { table: "meta", key: 0 };
+    let stored = pages.meta(QUOTAS)?;
+    stored
+        .map_or_else(|| Ok(BTreeMap::new()), |bytes| postcard::from_bytes(&bytes).map_err(damaged))
 }
 
 fn limits(config: &Config) -> DeskLimits {
@@ -122,6 +165,7 @@ impl Partition {
             && !is_known
         {
             desk.moved(&url, to);
+            self.forms.keep_quota(host, &mut self.pages);
             return Ok(());
         }
         let refused = desk.is_query(&url).then_some(Stop::Refused);
@@ -140,11 +184,19 @@ impl Partition {
     pub(super) fn bar_forms(&mut self, host: HostId, url: &CanonicalUrl, now: Time) {
         if let Some(desk) = self.forms.desks.get_mut(&host.0).filter(|desk| desk.is_query(url)) {
             desk.fail(url, Some(Stop::Refused), now);
+            self.forms.keep_quota(host, &mut self.pages);
         }
     }
 
-    /// Makes the next queries of a host known, as sources found on the page of their form.
+    /// Makes the next queries of a host known, and keeps its quota.
     fn ask_forms(&mut self, host: HostId, now: Time) -> Result<(), CrawlError> {
+        let asked = self.ask_desk(host, now);
+        self.forms.keep_quota(host, &mut self.pages);
+        asked
+    }
+
+    /// Makes the next queries of a host known, as sources found on the page of their form.
+    fn ask_desk(&mut self, host: HostId, now: Time) -> Result<(), CrawlError> {
         loop {
             let Some(desk) = self.forms.desks.get_mut(&host.0) else { return Ok(()) };
             let Some(query) = desk.next(now) else { return Ok(()) };

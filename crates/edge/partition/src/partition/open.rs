@@ -60,7 +60,7 @@ impl Partition {
         let pace = pace.map_or(1.0, f64::from_le_bytes);
         let judge = Judge::of(&pages, &config)?;
         let aim = Aim::of(&mut pages, &config)?;
-        let forms = Forms::of(&pages, &config);
+        let forms = Forms::of(&pages, &config)?;
         Ok(Partition {
             timeline: Timeline::new(epoch, pace, unix_micros),
             taped: Taped::new(policy(&config)?),

@@ -3,15 +3,22 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tidewatch_core::url::CanonicalUrl;
-use tidewatch_core::{Span, Time};
-use tidewatch_partition::{Clock, Partition};
+use tidewatch_core::url::{Base, CanonicalUrl};
+use tidewatch_core::{PageId, Reason, Span, Time};
+use tidewatch_forms::{Answer, Question, Record, judge};
+use tidewatch_parse::html::scan;
+use tidewatch_parse::links::Links;
+use tidewatch_partition::forms::{FormsRead, FormsWanted};
+use tidewatch_partition::work::{Came, Job, Report};
+use tidewatch_partition::{Clock, Config, Partition};
 use tidewatch_testing::living::serve_trace;
 use tidewatch_trace::{Host, Trace, TraceLink, TracePage};
 use tidewatch_web::{LoggedRequest, Served, WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
+use crate::small::{brought, says};
+use crate::{START, answer, config, run_on, seconds};
 
 const HOST: &str = "db.example";
 /// Pages that links lead to, and pages that only the search finds.
@@ -107,4 +114,110 @@ fn a_form_is_not_asked_where_the_operator_does_not_say_so() {
         assert_eq!(distinct(&requests, |served| served == Served::Search || hidden(served)), 0);
         assert!(crawl.form_figures().is_empty());
     });
+}
+
+/// The form of every page of the small web.
+fn question(page: &CanonicalUrl) -> Question {
+    let mut links = Links::new("tidewatch");
+    scan("<form action=/find><input name=q type=search></form>", &mut links);
+    let form = links.finish(&Base::of(page).unwrap()).forms.remove(0);
+    judge(&form, page).unwrap()
+}
+
+/// Ten records that nobody saw before.
+fn result_of(query: &CanonicalUrl) -> Answer {
+    let record =
+        |n: u32| Record { link: None, text: format!("{} word{n}", query.query().unwrap()) };
+    Answer { records: (0..10).map(record).collect(), ..Answer::default() }
+}
+
+fn is_query(url: &CanonicalUrl) -> bool {
+    url.path() == "/find"
+}
+
+/// Every page has the form, and queries have answers.
+fn searchable(job: &Job, now: Time) -> Report {
+    let Job::Page { host, page, url, forms, .. } = job else { return answer(job, now) };
+    let mut content = says(url.as_str(), []);
+    content.forms = match forms {
+        FormsWanted::Nothing => None,
+        FormsWanted::Forms => {
+            Some(FormsRead::Forms(vec![question(url)], "high water at noon and low tide".into()))
+        }
+        FormsWanted::Answer(_) => Some(FormsRead::Answer(result_of(url))),
+    };
+    brought(*host, *page, content)
+}
+
+/// The same, but queries end in this way.
+fn with_queries(end: impl Fn() -> Came) -> impl Fn(&Job, Time) -> Report {
+    move |job, now| {
+        let mut report = searchable(job, now);
+        if let (Job::Page { url, .. }, Report::Page { came, .. }) = (job, &mut report)
+            && is_query(url)
+        {
+            *came = end();
+        }
+        report
+    }
+}
+
+/// Opens a crawl that may ask the forms of a host.
+fn open_for(host: &str, dir: &std::path::Path, at: Time) -> Partition {
+    let mut config: Config = config();
+    config.forms.hosts = vec![host.parse().unwrap()];
+    Partition::open(dir, config, START + at.as_micros().cast_signed()).unwrap()
+}
+
+fn queries(crawl: &Partition) -> usize {
+    let pages = (0..crawl.store().pages()).map(PageId);
+    pages.filter(|page| is_query(&crawl.address(*page).unwrap())).count()
+}
+
+/// What was learnt of a host is kept while it is not named, and not used.
+#[test]
+fn a_host_that_is_no_longer_named_is_not_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open_for("h0.example", dir.path(), Time::ZERO);
+    crawl.seed(&crate::url(0, 0), Time::ZERO).unwrap();
+    run_on(&mut crawl, Time::ZERO, seconds(8), searchable);
+    let (asked, figures) = (queries(&crawl), crawl.form_figures());
+    assert!(asked > 2, "{figures:?}");
+    crawl.save().unwrap();
+    drop(crawl);
+
+    let mut without = open_for("h1.example", dir.path(), seconds(8));
+    run_on(
+        &mut without,
+        seconds(8),
+        seconds(60),
+        with_queries(|| Came::Refused(Reason::Forbidden)),
+    );
+    assert_eq!(queries(&without), asked);
+    assert_eq!(without.form_figures(), []);
+    without.save().unwrap();
+    drop(without);
+
+    let again = open_for("h0.example", dir.path(), seconds(60));
+    assert_eq!(again.form_figures(), figures);
+}
+
+/// A kill loses what a desk learnt, but neither the stop nor the day's count.
+#[test]
+fn a_stop_survives_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut crawl = open_for("h0.example", dir.path(), Time::ZERO);
+    crawl.seed(&crate::url(0, 0), Time::ZERO).unwrap();
+    run_on(&mut crawl, Time::ZERO, seconds(20), searchable);
+    let overloaded = || Came::Overloaded(Reason::TooManyRequests, None);
+    run_on(&mut crawl, seconds(20), seconds(40), with_queries(overloaded));
+    let (asked, today) = (queries(&crawl), crawl.form_figures()[0].1.today);
+    assert!(asked > 2 && today > 2, "{asked} {today}");
+    drop(crawl);
+
+    let mut again = open_for("h0.example", dir.path(), seconds(40));
+    assert_eq!(again.form_figures()[0].1.today, today);
+    run_on(&mut again, seconds(40), seconds(12 * 3600), searchable);
+    assert_eq!(again.form_figures()[0].1.forms, 1, "the form was met again");
+    assert_eq!(queries(&again), asked, "nothing is asked for a day");
 }
