@@ -30,6 +30,8 @@ const FILE: &str = "forms.snapshot";
 const MAGIC: [u8; 8] = *b"tidefrm1";
 /// Name under which the store keeps the quotas of hosts.
 const QUOTAS: &str = "forms-quotas";
+/// Most hosts whose forms are asked: `*.a.example` may have hosts without end.
+const MOST_DESKS: usize = 256;
 
 /// The desks of a crawl, by host.
 #[derive(Default)]
@@ -80,6 +82,14 @@ impl Forms {
         }
     }
 
+    /// The desk of a host, which gets one if there is room.
+    fn desk(&mut self, host: HostId, limits: DeskLimits) -> Option<&mut Desk> {
+        if self.desks.len() >= MOST_DESKS && !self.desks.contains_key(&host.0) {
+            return None;
+        }
+        Some(self.desks.entry(host.0).or_insert_with(|| Desk::new(limits)))
+    }
+
     /// Stores the quota of a host, if it has changed.
     fn keep_quota(&mut self, host: HostId, pages: &mut Pages) {
         let Some(quota) = self.desks.get(&host.0).map(Desk::quota) else { return };
@@ -127,9 +137,10 @@ impl Partition {
         match content.forms.take() {
             Some(FormsRead::Forms(questions, words)) if !questions.is_empty() => {
                 let url = self.address(page)?;
-                let desk = self.forms.desks.entry(host.0).or_insert_with(|| Desk::new(limits));
-                questions.into_iter().for_each(|question| desk.meet(&url, question));
-                desk.hear(&words);
+                if let Some(desk) = self.forms.desk(host, limits) {
+                    questions.into_iter().for_each(|question| desk.meet(&url, question));
+                    desk.hear(&words);
+                }
             }
             Some(FormsRead::Answer(answer)) => {
                 let url = self.address(page)?;
@@ -228,5 +239,20 @@ impl Partition {
             (self.pages.origin(HostId(*host)).to_owned(), desk.figures())
         };
         self.forms.desks.iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A domain with a wildcard may have hosts without end.
+    #[test]
+    fn desks_have_a_limit() {
+        let mut forms = Forms::default();
+        let hosts = (0..2 * MOST_DESKS as u32).map(HostId);
+        let got = hosts.filter(|host| forms.desk(*host, DeskLimits::default()).is_some()).count();
+        assert_eq!(got, MOST_DESKS);
+        assert!(forms.desk(HostId(0), DeskLimits::default()).is_some(), "it has its desk");
     }
 }
