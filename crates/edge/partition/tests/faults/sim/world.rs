@@ -70,8 +70,10 @@ pub(super) struct World {
     /// When the process is killed.
     pub(super) killed_at: Time,
     plan: Option<DiskPlan>,
-    /// Jobs begun since the crawl began.
+    /// Jobs begun since the crawl began that are on the tape; after a crash, those begun before the last sync.
     pub(super) begun: u64,
+    /// Of these, the ones begun before the last sync.
+    synced: u64,
     pub(super) audits: u64,
     looked: Time,
     /// Set once every page that can be reached was fetched.
@@ -94,6 +96,7 @@ impl World {
             killed_at: Time::NEVER,
             plan: None,
             begun: 0,
+            synced: 0,
             audits: 0,
             looked: Time::ZERO,
             done: Arc::default(),
@@ -148,6 +151,7 @@ impl World {
     /// The process is gone, and with it its requests.
     pub(super) fn die(&mut self) {
         self.flights.clear();
+        self.begun = self.synced;
         self.judge.dies(self.now);
         self.killed_at = Time::NEVER;
         self.plan = None;
@@ -359,6 +363,7 @@ impl Watch for Shared {
     fn stored(&mut self, partition: &Partition, pages: &[PageId]) {
         let mut world = self.0.borrow_mut();
         world.judge.synced();
+        world.synced = world.begun;
         for page in pages {
             world.judge.stores(partition.address(*page).unwrap().as_str());
         }
