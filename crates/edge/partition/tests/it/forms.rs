@@ -17,8 +17,8 @@ use tidewatch_web::{LoggedRequest, Served, WebHabits, WebServer};
 use tokio::runtime::Runtime;
 
 use crate::living::{self, Stored};
-use crate::small::{brought, says};
-use crate::{START, answer, config, run_on, seconds};
+use crate::small::brought;
+use crate::{START, answer, config, run_on, says, seconds};
 
 const HOST: &str = "db.example";
 /// Pages that links lead to, and pages that only the search finds.

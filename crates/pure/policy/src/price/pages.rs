@@ -331,9 +331,11 @@ impl Pages {
         None
     }
 
+    /// What a page never fetched would be offered at without its doubt; see [`Self::offered_worth`].
     fn undoubted_worth(&self, page: PageId, now: Time) -> Option<f64> {
-        let (value, since) = self.undoubted_value(page, now)?;
-        Some(value.worth(now.since(since).seconds(), 0.0))
+        let worth = |(value, since): (Value, Time)| value.worth(now.since(since).seconds(), 0.0);
+        let source = || self.copy(page).source().map(|_| f64::MAX);
+        self.undoubted_value(page, now).map(worth).or_else(source)
     }
 
     /// Whether a page that has no place in a queue should have one: the target of a redirect that was

@@ -107,6 +107,38 @@ fn worth(price: &Price, page: u32, now: Time) -> f64 {
     }
 }
 
+/// A wrong doubt about a source is found out as one about a page is: its first look comes by lot.
+#[test]
+fn a_doubted_source_is_probed() {
+    let mut price = Price::new(Settings::DEFAULT, 1);
+    price.learn(&Event::Budget(Rate::per_second(1.0).unwrap()));
+    let pages = 2_000;
+    prospects(&mut price, pages);
+    let (page, url) = (PageId(pages), "http://a.test/hub");
+    price.learn(&Event::Discovered(Discovery {
+        page,
+        host: HostId(0),
+        key: PageKey::of(url),
+        url,
+        at: Time::ZERO,
+        via: None,
+        is_source: true,
+        is_held: false,
+        weight: 1.0,
+    }));
+    say(&mut price, pages, 1.0, Time::ZERO);
+    let chosen = (1..pages).find(|second| {
+        let at = Time::from_seconds(f64::from(*second)).unwrap();
+        let Choice::Fetch(chosen) = price.choose(at, &AlwaysOpen) else { return false };
+        let (kind, previous) = (FetchKind::Frontier, None);
+        let outcome = Outcome::Fetched(Content::default());
+        price.learn(&Event::Fetched(Observation { page: chosen, at, kind, previous, outcome }));
+        chosen == page
+    });
+    // One choice in a hundred is a blind probe, and the source is the only suspect.
+    assert!(chosen.is_some(), "a doubted source was never looked at");
+}
+
 /// Rounding of 1 − q, which is kept in single precision.
 const ROUNDING: f64 = 1e-6;
 
