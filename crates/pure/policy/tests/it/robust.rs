@@ -1,6 +1,6 @@
 //! No finite input makes a policy panic, hang, or choose or report nonsense.
 
-use tidewatch_core::PageId;
+use tidewatch_core::{FetchKind, PageId};
 use tidewatch_policy::explanation::Merit;
 use tidewatch_policy::{Choice, DemandCurve, Setup, registry};
 
@@ -36,6 +36,34 @@ fn no_finite_input_breaks_a_policy() {
             }
         }
     }
+}
+
+/// A page never fetched is called due only while it is worth the price of its host: what it is worth fades.
+#[test]
+fn what_has_faded_below_the_price_is_not_due() {
+    let mut asked = 0;
+    for seed in 1..4 {
+        let mut policy = (registry::find("price").unwrap().make)(Setup::seeded(seed));
+        let mut stream = Stream::new(seed, SANE);
+        stream.begin(&mut *policy);
+        for _ in 0..STEPS {
+            let _ = stream.step(&mut *policy);
+            let now = stream.now();
+            for why in (0..stream.pages()).filter_map(|page| policy.why(PageId(page), now)) {
+                let Merit::Clicks { worth: Some(worth), host_price, .. } = why.merit else {
+                    continue;
+                };
+                let is_new = matches!(why.kind, Some(FetchKind::New | FetchKind::Frontier));
+                // A retry comes at its time, whatever it is worth.
+                let is_first = is_new && why.failures == 0 && !why.is_gone;
+                if is_first && why.due.time().is_some_and(|due| due <= now) {
+                    asked += 1;
+                    assert!(worth >= host_price, "{seed}: {why:?}");
+                }
+            }
+        }
+    }
+    assert!(asked > 0);
 }
 
 /// Every policy explains every page it knows, and no other.
