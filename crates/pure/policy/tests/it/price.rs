@@ -126,6 +126,38 @@ fn sources_are_visited_at_the_rates_of_algorithm_1() {
     assert_close(&ours, &best, SOURCES_OF_EACH);
 }
 
+/// On a host that may be asked but seldom, a page is due only if it is worth the price there.
+#[test]
+fn a_page_below_its_hosts_price_is_not_due() {
+    let (mut web, mut truth) = (Web::new(1), FxHashMap::default());
+    for of_kind in SOURCES {
+        for _ in 0..SOURCES_OF_EACH {
+            let Terms { profit, decay, arrivals } = of_kind;
+            let source = Source { arrivals, profit, decay, spread: 0.0 };
+            truth.insert(web.source(of_kind), Value::Source(source));
+        }
+    }
+    let budget = 1.0 / 20.0;
+    web.slow_down(HOSTS / 3, 4.0 * HOSTS as f64 / budget);
+    let mut price = Price::knowing(PURE, 1, truth);
+    web.begin(&mut [&mut price], budget);
+    let mut between = 0;
+    for _ in 0..48 {
+        web.run(&mut [&mut price], budget, DAY / 24.0);
+        let now = web.now();
+        for why in (0..web.pages()).filter_map(|page| price.why(PageId(page as u32), now)) {
+            let Merit::Clicks { worth: Some(worth), price, host_price } = why.merit else {
+                continue;
+            };
+            if why.kind == Some(FetchKind::New) && worth < host_price {
+                between += u32::from(worth >= price);
+                assert!(why.due.time().is_none_or(|due| due > now), "{why:?}");
+            }
+        }
+    }
+    assert!(between > 0, "no page was worth the price of all and not that of its host");
+}
+
 /// What is saved goes on as if nothing had happened.
 #[test]
 fn a_saved_policy_chooses_as_the_one_that_saved() {
