@@ -134,10 +134,11 @@ pub fn user_agent(contact: &str) -> String {
 /// Makes fetches. Cheap to share: all methods take `&self`.
 pub struct Fetcher {
     user_agent: HeaderValue,
-    connector: Connector,
+    connector: Arc<Connector>,
     idle: Idle,
     crowd: Arc<Crowd>,
     private_headers: PrivateHeaders,
+    sends_private_headers: bool,
 }
 
 impl Fetcher {
@@ -157,11 +158,31 @@ impl Fetcher {
         let crowd = Arc::new(Crowd::new(config.crowd));
         Ok(Self {
             user_agent: HeaderValue::from_str(&config.user_agent).map_err(wrong)?,
-            connector: Connector::new(&config, resolver, dial, Arc::clone(&crowd))?,
+            connector: Arc::new(Connector::new(&config, resolver, dial, Arc::clone(&crowd))?),
             idle: Idle::new(config.idle),
             crowd,
             private_headers: config.private_headers,
+            sends_private_headers: true,
         })
+    }
+
+    /// A fetcher with the same settings for requests that strangers cause: it sends no private headers and
+    /// keeps no idle connection.
+    #[must_use]
+    pub fn for_strangers(&self) -> Self {
+        Self {
+            user_agent: self.user_agent.clone(),
+            connector: Arc::clone(&self.connector),
+            idle: Idle::new(0),
+            crowd: Arc::clone(&self.crowd),
+            private_headers: self.private_headers.clone(),
+            sends_private_headers: false,
+        }
+    }
+
+    /// Whether there are private headers for the URL's origin, sent or not.
+    pub fn has_private_headers(&self, url: &CanonicalUrl) -> bool {
+        self.private_headers.0.contains_key(url.origin())
     }
 
     /// Makes a fetch. `may_follow` decides on every redirect's target (allowed by robots.txt,

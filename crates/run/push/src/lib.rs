@@ -9,6 +9,8 @@
 //! - An IndexNow key counts once its file was found on the publisher's host. What strangers can make us fetch
 //!   is limited (`keys`), goes through the crawl's own fetcher with its checks of addresses, and only to
 //!   hosts that the hearer covers.
+//! - No request that they cause carries headers of the operator for single origins, and no hub on such an
+//!   origin is asked.
 //! - A WebSub delivery counts if it is signed with the secret of its subscription, names no other topic and
 //!   is no repetition. Only URLs of the topic's own site are taken from it.
 //! - Bodies, requests, connections and the memory of past ones are bounded.
@@ -84,12 +86,14 @@ pub struct Push {
 }
 
 impl Push {
-    /// Starts to listen. Must be called within a runtime.
+    /// Starts to listen. Must be called within a runtime. Key files are fetched and hubs are asked as
+    /// `fetcher` does it, without its private headers.
     pub fn open(
         options: &PushOptions,
-        fetcher: Arc<Fetcher>,
+        fetcher: &Fetcher,
         hearer: impl Hearer,
     ) -> Result<Push, PushError> {
+        let fetcher = Arc::new(fetcher.for_strangers());
         let file = &options.file;
         let book = Book::open(file);
         let book = book.map_err(|source| PushError::File { file: file.clone(), source })?;

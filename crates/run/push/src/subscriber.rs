@@ -19,7 +19,10 @@ const MOST_REDIRECTS: usize = 3;
 /// Sends requests to hubs until dropped.
 pub(crate) async fn run(state: Arc<State>, fetcher: Arc<Fetcher>, callback: String) {
     loop {
-        let announced = state.hearer.announced().await;
+        let mut announced = state.hearer.announced().await;
+        for said in &mut announced {
+            said.hubs.retain(|hub| !fetcher.has_private_headers(hub));
+        }
         let questions = {
             let mut book = state.book();
             announced.iter().for_each(|said| book.note(said));
@@ -40,6 +43,10 @@ async fn ask(fetcher: &Fetcher, question: &Question, callback: &str) {
     let Ok(mut hub) = CanonicalUrl::parse(&question.hub) else { return };
     let form = form(question, callback);
     for _ in 0..=MOST_REDIRECTS {
+        // The operator has let the crawl in there, not those whose feeds name hubs.
+        if fetcher.has_private_headers(&hub) {
+            return;
+        }
         let fetched = fetcher.post(&hub, form.clone()).await;
         let keeps_method =
             fetched.response().is_some_and(|answer| matches!(answer.status, 307 | 308));

@@ -73,7 +73,7 @@ fn open(addresses: AddressPolicy, heard: &Heard, dir: &std::path::Path) -> Push 
         websub: None,
         file: dir.join("push.json"),
     };
-    Push::open(&options, Arc::new(Fetcher::new(config).unwrap()), heard.clone()).unwrap()
+    Push::open(&options, &Fetcher::new(config).unwrap(), heard.clone()).unwrap()
 }
 
 #[test]

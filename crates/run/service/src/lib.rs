@@ -321,7 +321,7 @@ fn push_of(
     let (address, indexnow, websub) = (*address, *indexnow, websub.clone());
     let options = PushOptions { address, indexnow, websub, file: config.dir.join("push.json") };
     let _inside = runtime.enter();
-    Ok(Some(Push::open(&options, net.fetcher(), hearer::Crawl::new(asker.clone()))?))
+    Ok(Some(Push::open(&options, &net.fetcher(), hearer::Crawl::new(asker.clone()))?))
 }
 
 /// The server, if the settings ask for one.

@@ -224,7 +224,7 @@ fn ear(
     let config = tidewatch_fetch::Config { addresses, ..tidewatch_fetch::Config::new(user_agent) };
     let options = PushOptions { address, indexnow, websub: websub.clone(), file };
     let hearing = Hearing::new(keeper.clone(), notes.clone());
-    Ok(Push::open(&options, Arc::new(Fetcher::new(config)?), hearing)?)
+    Ok(Push::open(&options, &Fetcher::new(config)?, hearing)?)
 }
 
 fn told(report: impl Fn() -> PushReport + Send + Sync + 'static) -> desk::Told {

@@ -56,7 +56,9 @@ impl Fetcher {
             why: "the URL cannot stand in a request".to_owned(),
         })?;
         *request.headers_mut() = headers.clone();
-        self.private_headers.put(url, request.headers_mut());
+        if self.sends_private_headers {
+            self.private_headers.put(url, request.headers_mut());
+        }
         if connection.wants_whole_url()
             && let Some(value) = self.connector.proxy_authorization()
             && let Ok(value) = HeaderValue::from_str(value)

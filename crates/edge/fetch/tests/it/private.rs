@@ -34,3 +34,20 @@ async fn private_headers_go_to_their_origin_alone_and_are_not_recorded() {
     }
     assert_eq!(server.requests().len(), 6);
 }
+
+#[tokio::test]
+async fn requests_that_strangers_cause_carry_no_private_headers() {
+    let server = Server::start(|_| answer("200 OK", "", b"page")).await;
+    let mut config = Config::new("Test/1");
+    assert!(config.private_headers.add("http://own.example", "Authorization", "Basic hush"));
+    let own = server.fetcher_with(config);
+    let stranger = own.for_strangers();
+    get(&own, "http://own.example/1").await;
+    get(&stranger, "http://own.example/2").await;
+    let url = |text: &str| tidewatch_core::url::CanonicalUrl::parse(text).unwrap();
+    stranger.post(&url("http://own.example/3"), "hub.mode=subscribe".to_owned()).await;
+    let has_secret = |request: &String| request.contains("hush");
+    assert_eq!(server.requests().iter().map(has_secret).collect::<Vec<_>>(), [true, false, false]);
+    assert!(stranger.has_private_headers(&url("http://own.example/4")));
+    assert!(!stranger.has_private_headers(&url("https://own.example/")));
+}
