@@ -33,6 +33,8 @@ const MOST_WAITING: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the crawl answers questions between two turns.
 const MOMENT: Duration = Duration::from_millis(20);
+/// URLs of a list that one question hands over. Between two of them the crawl goes on.
+const HINTS_AT_ONCE: usize = 500;
 /// Most bytes of URLs in one message.
 const MOST_BYTES: usize = 256 << 10;
 
@@ -253,9 +255,23 @@ impl Asker {
             Way::Here(partitions) => partitions,
             Way::Owners(_) => return self.pass_hints(&sender, &urls).await,
         };
-        let urls: Arc<[CanonicalUrl]> = urls.into();
-        let take = move |crawl: &mut Partition, now| take_hints(crawl, &sender, &urls, now);
-        Ok(Received::sum(ask_all(partitions, take).await?))
+        let (mut received, mut left) = (Vec::new(), urls.len());
+        for part in urls.chunks(HINTS_AT_ONCE) {
+            let (sender, part): (_, Arc<[CanonicalUrl]>) = (sender.clone(), part.into());
+            let count = part.len();
+            let take = move |crawl: &mut Partition, now| take_hints(crawl, &sender, &part, now);
+            match ask_all(partitions, take).await {
+                Ok(parts) => received.extend(parts),
+                Err(why) if received.is_empty() => return Err(why),
+                // What was taken so far counts; the sender may say the rest again.
+                Err(_) => {
+                    received.push(Received { refused: left as u32, ..Received::default() });
+                    break;
+                }
+            }
+            left -= count;
+        }
+        Ok(Received::sum(received))
     }
 
     /// Passes each URL to its owner, in messages of limited length.

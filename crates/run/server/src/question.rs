@@ -181,7 +181,7 @@ impl Asked {
     }
 }
 
-/// Takes in hints of a sender, and syncs.
+/// Takes in hints of a sender, and syncs if that has changed anything.
 pub(crate) fn take_hints(
     crawl: &mut Partition,
     sender: &Sender,
@@ -190,6 +190,8 @@ pub(crate) fn take_hints(
 ) -> Result<Received, CrawlError> {
     crawl.check_writable()?;
     let received = crawl.take_hints(sender, urls, now)?;
-    crawl.sync()?;
+    if received.hinted > 0 || received.new > 0 {
+        crawl.sync()?;
+    }
     Ok(received)
 }

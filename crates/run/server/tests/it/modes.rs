@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tidewatch_core::Time;
+use tidewatch_core::url::CanonicalUrl;
+use tidewatch_partition::hints::Sender;
 use tidewatch_partition::{Config, Partition};
 use tidewatch_server::ask::channel;
 use tidewatch_server::routes::{Access, ROUTES};
@@ -146,6 +148,25 @@ fn every_route_in_every_mode_lets_in_whom_it_should() {
             assert_eq!(asker.join().unwrap(), requests);
         });
     }
+}
+
+/// Between two parts of a long list the crawl goes on.
+#[test]
+fn a_long_list_of_hints_is_many_questions() {
+    let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
+    let mut crawl = Partition::open(dir.path(), Config::default(), 1_794_821_400_000_000).unwrap();
+    let (asker, questions) = channel(1);
+    let urls = (0..1_800).map(|number| format!("http://strange.example/{number}"));
+    let urls = urls.map(|url| CanonicalUrl::parse(&url).unwrap()).collect();
+    let asked = runtime.spawn(async move { asker.take_hints(Sender::default(), urls).await });
+    let mut count = 0;
+    while !asked.is_finished() {
+        count += 1;
+        questions[0].wait_and_answer(&mut crawl, Time::ZERO, Duration::from_millis(200));
+    }
+    let received = runtime.block_on(asked).unwrap().unwrap();
+    assert_eq!(received.dropped + received.refused, 1_800);
+    assert!(count >= 4, "{count} questions for 1800 URLs");
 }
 
 #[test]
