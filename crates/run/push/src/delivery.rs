@@ -54,48 +54,66 @@ pub(crate) struct Seen {
     bodies: VecDeque<u64>,
 }
 
-impl Seen {
-    /// Whether this very delivery came before.
-    pub(crate) fn repeats(&mut self, body: &[u8]) -> bool {
-        let hash = xxh3_64(body);
-        if self.bodies.contains(&hash) {
-            return true;
-        }
-        if self.bodies.len() >= MOST_BODIES {
-            self.bodies.pop_front();
-        }
-        self.bodies.push_back(hash);
-        false
-    }
+/// What is new in a delivery.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct News {
+    pub(crate) urls: Vec<CanonicalUrl>,
+    /// Hashes of what the delivery says of them.
+    entries: FxHashSet<u64>,
+    body: u64,
+}
 
+impl Seen {
     /// The pages of the topic's own site that a delivery names for the first time, or with another date or
-    /// title than before. For a body that is not a feed, the topic itself.
+    /// title than before. For a body that is not a feed, the topic itself. `None` if this very delivery came
+    /// before.
     pub(crate) fn news(
-        &mut self,
+        &self,
         topic: &CanonicalUrl,
         content_type: Option<&str>,
         body: &[u8],
-    ) -> Vec<CanonicalUrl> {
-        let Ok(base) = Base::of(topic) else { return Vec::new() };
+    ) -> Option<News> {
+        let mut new = News { body: xxh3_64(body), ..News::default() };
+        if self.bodies.contains(&new.body) {
+            return None;
+        }
+        let Ok(base) = Base::of(topic) else { return Some(new) };
         let headers = |name: &str| -> Vec<&str> {
             content_type.filter(|_| name == "content-type").into_iter().collect()
         };
         let wanted = Wanted { agent: "", shingling: None, text_bytes: 0, scope: Scope::Content };
         let parsed = parse_response(&base, headers, body, &wanted);
         if parsed.feed.is_none() {
-            return vec![topic.clone()];
+            new.urls.push(topic.clone());
+            return Some(new);
         }
+        let named = parsed.named(&base).filter(|named| is_same_site(&named.url, topic));
+        for named in named {
+            let said = format!("{}\n{:?}\n{}", named.url, named.changed_s, named.title);
+            let hash = xxh3_64(said.as_bytes());
+            if new.urls.len() < MOST_ENTRIES
+                && !self.entries.contains(&hash)
+                && new.entries.insert(hash)
+            {
+                new.urls.push(named.url);
+            }
+        }
+        Some(new)
+    }
+
+    /// From now on this is no news.
+    pub(crate) fn mark(&mut self, news: &News) {
         if self.entries.len() >= MOST_ENTRIES {
             self.entries.clear();
         }
-        let entries = &mut self.entries;
-        let named = parsed.named(&base).filter(|named| is_same_site(&named.url, topic));
-        let hashed = named.map(|named| {
-            let said = format!("{}\n{:?}\n{}", named.url, named.changed_s, named.title);
-            (xxh3_64(said.as_bytes()), named.url)
-        });
-        let news = hashed.filter_map(|(hash, url)| entries.insert(hash).then_some(url));
-        news.take(MOST_ENTRIES).collect()
+        self.entries.extend(&news.entries);
+        if self.bodies.contains(&news.body) {
+            return;
+        }
+        if self.bodies.len() >= MOST_BODIES {
+            self.bodies.pop_front();
+        }
+        self.bodies.push_back(news.body);
     }
 }
 
@@ -142,14 +160,28 @@ mod tests {
         let (mut seen, topic) =
             (Seen::default(), CanonicalUrl::parse("http://a.example/f").unwrap());
         let mut news = |body: &str| {
-            let urls = seen.news(&topic, Some("application/rss+xml"), body.as_bytes());
-            urls.into_iter().map(CanonicalUrl::into_string).collect::<Vec<_>>()
+            let news = seen.news(&topic, Some("application/rss+xml"), body.as_bytes());
+            let news = news.unwrap_or_default();
+            seen.mark(&news);
+            news.urls.into_iter().map(CanonicalUrl::into_string).collect::<Vec<_>>()
         };
         let first = rss(&[("/1", "one"), ("http://b.example/2", "two"), ("/3", "three")]);
         assert_eq!(news(&first), ["http://a.example/1", "http://a.example/3"]);
         let second = rss(&[("/4", "four"), ("/1", "one"), ("/3", "three, corrected")]);
         assert_eq!(news(&second), ["http://a.example/4", "http://a.example/3"]);
         assert_eq!(news("<html><p>changed</p></html>"), ["http://a.example/f"]);
-        assert!(!seen.repeats(b"x") && seen.repeats(b"x"));
+        assert!(news(&second).is_empty(), "it came before");
+    }
+
+    #[test]
+    fn a_delivery_that_was_not_taken_is_news_again() {
+        let (mut seen, topic) =
+            (Seen::default(), CanonicalUrl::parse("http://a.example/f").unwrap());
+        let body = rss(&[("/1", "one")]);
+        let first = seen.news(&topic, Some("application/rss+xml"), body.as_bytes()).unwrap();
+        let again = seen.news(&topic, Some("application/rss+xml"), body.as_bytes()).unwrap();
+        assert_eq!((first.urls.len(), again.urls.len()), (1, 1));
+        seen.mark(&again);
+        assert!(seen.news(&topic, Some("application/rss+xml"), body.as_bytes()).is_none());
     }
 }

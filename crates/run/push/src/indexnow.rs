@@ -57,6 +57,9 @@ pub(crate) enum Unfit {
     Foreign(CanonicalUrl, String),
     #[error("the key file {0} does not speak for {1}")]
     Unspoken(CanonicalUrl, CanonicalUrl),
+    /// A page that repeats its query would prove any key.
+    #[error("the address of a key file has no query and no fragment")]
+    Asking,
 }
 
 impl Unfit {
@@ -64,7 +67,7 @@ impl Unfit {
     pub(crate) const fn status(&self) -> u16 {
         match self {
             Unfit::Empty | Unfit::Many | Unfit::NoUrl(_) => 400,
-            Unfit::Key | Unfit::Foreign(..) | Unfit::Unspoken(..) => 422,
+            Unfit::Key | Unfit::Foreign(..) | Unfit::Unspoken(..) | Unfit::Asking => 422,
         }
     }
 }
@@ -122,7 +125,11 @@ fn key_file(
 ) -> Result<CanonicalUrl, Unfit> {
     let scheme = if urls.iter().any(CanonicalUrl::is_https) { "https" } else { "http" };
     let usual = format!("{scheme}://{publisher}/{key}.txt");
-    let file = parse(location.unwrap_or(&usual))?;
+    let location = location.unwrap_or(&usual);
+    let file = parse(location)?;
+    if location.contains(['?', '#']) {
+        return Err(Unfit::Asking);
+    }
     let path = file.path();
     let directory = &path[..path.rfind('/').map_or(0, |at| at + 1)];
     let is_spoken_for = |url: &CanonicalUrl| {
@@ -173,6 +180,9 @@ mod tests {
             (Some("https://b.example/key.txt"), "https://a.example/1"),
             (Some("https://a.example:444/key.txt"), "https://a.example/1"),
             (Some("http://a.example/key.txt"), "https://a.example/1"),
+            (Some("https://a.example/search?q=0123456789abcdef"), "https://a.example/1"),
+            (Some("https://a.example/search?utm_source=0123456789abcdef"), "https://a.example/1"),
+            (Some("https://a.example/key.txt#0123456789abcdef"), "https://a.example/1"),
         ] {
             assert_eq!(status(&many("a.example", location, &[url])), 422, "{location:?} {url}");
         }

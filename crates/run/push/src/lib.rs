@@ -13,6 +13,8 @@
 //!   origin is asked.
 //! - A WebSub delivery counts if it is signed with the secret of its subscription, names no other topic and
 //!   is no repetition. Only URLs of the topic's own site are taken from it.
+//! - A site is asked at most once in a gap, for key files and as a hub (`pace`), and a hub that verifies
+//!   nothing is asked no more (`hubs`).
 //! - Bodies, requests, connections and the memory of past ones are bounded.
 //!
 //! Must not decide what a hint is worth: the policy learns that.
@@ -20,8 +22,11 @@
 mod book;
 mod delivery;
 mod hearer;
+mod hubs;
 mod indexnow;
 mod keys;
+mod meter;
+mod pace;
 mod routes;
 mod state;
 mod subscriber;
@@ -33,6 +38,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_fetch::Fetcher;
@@ -45,10 +51,12 @@ pub use self::state::PushReport;
 
 use self::book::Book;
 use self::keys::Keys;
+use self::pace::Pace;
 use self::state::State;
+use self::subscriber::Subscriber;
 
-/// Connections at once.
-const CONNECTIONS: usize = 128;
+/// Most connections at once.
+pub const CONNECTIONS: usize = 128;
 
 /// How to listen for publishers.
 pub struct PushOptions {
@@ -60,6 +68,10 @@ pub struct PushOptions {
     pub websub: Option<CanonicalUrl>,
     /// The file that subscriptions are kept in.
     pub file: PathBuf,
+    /// Least time between two requests to a site: for key files, and to hubs.
+    pub gap: Duration,
+    /// Connections at once; at most [`CONNECTIONS`].
+    pub connections: usize,
 }
 
 /// Errors that stop [`Push::open`].
@@ -98,14 +110,16 @@ impl Push {
         let book = Book::open(file);
         let book = book.map_err(|source| PushError::File { file: file.clone(), source })?;
         let (listener, address) = tidewatch_server::bind(options.address)?;
-        let keys = options.indexnow.then(|| Keys::new(Arc::clone(&fetcher)));
+        let pace = Arc::new(Pace::new(options.gap));
+        let keys = options.indexnow.then(|| Keys::new(Arc::clone(&fetcher), Arc::clone(&pace)));
         let state = Arc::new(State::new(Box::new(hearer), keys, book));
         let mut tasks = JoinSet::new();
         let router = routes::router(Arc::clone(&state), options.websub.is_some());
-        tasks.spawn(tidewatch_server::accept(listener, router, CONNECTIONS));
+        let connections = options.connections.min(CONNECTIONS);
+        tasks.spawn(tidewatch_server::accept(listener, router, connections));
         if let Some(callback) = &options.websub {
-            let callback = callback.origin().to_owned();
-            tasks.spawn(subscriber::run(Arc::clone(&state), fetcher, callback));
+            let (state, callback) = (Arc::clone(&state), callback.origin().to_owned());
+            tasks.spawn(Subscriber { state, fetcher, pace, callback }.run());
         }
         Ok(Push { address, state, _tasks: tasks })
     }

@@ -13,6 +13,7 @@ use axum::routing::get;
 use serde::Deserialize;
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_partition::hints::Sender;
+use tokio::sync::Semaphore;
 
 use crate::book::Shut;
 use crate::delivery::{is_of_topic, is_signed};
@@ -60,7 +61,7 @@ async fn submit_one(
 }
 
 async fn submit_many(Shared(state): Shared<Arc<State>>, body: Body) -> Response {
-    let body = match read(&state, body).await {
+    let body = match read(&state, &state.bodies, body).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
@@ -72,9 +73,9 @@ async fn submit_many(Shared(state): Shared<Arc<State>>, body: Body) -> Response 
     }
 }
 
-/// Reads a body, if there is room for it.
-async fn read(state: &State, body: Body) -> Result<Bytes, Response> {
-    let Ok(_place) = state.bodies.try_acquire() else { return Err(busy(state)) };
+/// Reads a body, if one of `places` is free.
+async fn read(state: &State, places: &Semaphore, body: Body) -> Result<Bytes, Response> {
+    let Ok(_place) = places.try_acquire() else { return Err(busy(state)) };
     match tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, MOST_BODY)).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) => Err(say(StatusCode::PAYLOAD_TOO_LARGE, "at most 2 MiB")),
@@ -112,6 +113,9 @@ async fn submit(state: &State, submission: Result<Submission, Unfit>) -> Respons
             count(&state.tally.unproven);
             return say(StatusCode::FORBIDDEN, &why);
         }
+    }
+    if !state.admits(&submission.publisher, submission.urls.len()) {
+        return busy(state);
     }
     let sender = Sender::publisher("indexnow", &submission.publisher);
     match state.hearer.hear(sender, submission.urls).await {
@@ -154,9 +158,11 @@ async fn verify(
         None if asked.mode == "denied" => state.book().deny(&id, &asked.topic, now),
         None => return say(StatusCode::BAD_REQUEST, "hub.mode is unknown"),
     };
-    state.save();
     if !is_right {
         return say(StatusCode::NOT_FOUND, "nobody here asked for that");
+    }
+    if !state.save().await {
+        return say(StatusCode::SERVICE_UNAVAILABLE, "that cannot be written down now");
     }
     let kind = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
@@ -178,7 +184,7 @@ async fn deliver(
         Some((_, Err(Shut::Often))) => return busy(&state),
         Some((topic, Ok(secret))) => (topic, secret),
     };
-    let body = match read(&state, body).await {
+    let body = match read(&state, &state.deliveries, body).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
@@ -192,15 +198,21 @@ async fn deliver(
         return taken;
     }
     let news = state.book().news(&id, text("content-type"), &body);
-    let Some(urls) = news else {
+    let Some(news) = news else {
         count(&state.tally.repeated);
         return taken;
     };
-    count(&state.tally.delivered);
     let Ok(topic) = CanonicalUrl::parse(&topic) else { return taken };
     let sender = Sender::publisher("websub", authority(&topic));
-    match state.hearer.hear(sender, urls).await {
-        Some(_) => taken,
-        None => busy(&state),
+    let received = match state.hearer.hear(sender, news.urls.clone()).await {
+        Some(received) if !received.is_all_refused() => received,
+        _ => return busy(&state),
+    };
+    // Which URLs were beyond the allowance is not known, so all are news again. Those that were taken cost
+    // nothing then.
+    if received.refused == 0 {
+        state.book().took(&id, &news);
     }
+    count(&state.tally.delivered);
+    taken
 }

@@ -7,20 +7,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use crate::book::{Book, SubscriptionView};
+use crate::book::{Book, SubscriptionView, write};
 use crate::hearer::Hearer;
 use crate::keys::Keys;
+use crate::meter::Meter;
 
-/// Most bodies read at once: bounds memory.
+/// Most bodies of submissions read at once: bounds memory. Anybody may send one.
 const MOST_BODIES: usize = 16;
+/// The same of deliveries. They have places of their own: only hubs know where to send one.
+const MOST_DELIVERIES: usize = 16;
 
 pub(crate) struct State {
     pub(crate) hearer: Box<dyn Hearer>,
     /// `None` if IndexNow is off.
     pub(crate) keys: Option<Keys>,
     pub(crate) bodies: Semaphore,
+    pub(crate) deliveries: Semaphore,
     pub(crate) tally: Tally,
     book: Mutex<Book>,
+    meter: Mutex<Meter>,
+    /// Held while the book is written, so that the last write is the newest.
+    saving: tokio::sync::Mutex<()>,
+    unsaved: Mutex<Option<String>>,
 }
 
 /// What came in since the start.
@@ -52,25 +60,53 @@ pub struct PushReport {
     pub repeated: u64,
     /// Requests beyond a limit.
     pub busy: u64,
+    /// Why the subscriptions could not be written last time; `None` if they could.
+    pub unsaved: Option<String>,
     /// WebSub subscriptions.
     pub subscriptions: Vec<SubscriptionView>,
 }
 
 impl State {
     pub(crate) fn new(hearer: Box<dyn Hearer>, keys: Option<Keys>, book: Book) -> State {
-        let (bodies, tally, book) =
-            (Semaphore::new(MOST_BODIES), Tally::default(), Mutex::new(book));
-        State { hearer, keys, bodies, tally, book }
+        State {
+            hearer,
+            keys,
+            bodies: Semaphore::new(MOST_BODIES),
+            deliveries: Semaphore::new(MOST_DELIVERIES),
+            tally: Tally::default(),
+            book: Mutex::new(book),
+            meter: Mutex::default(),
+            saving: tokio::sync::Mutex::default(),
+            unsaved: Mutex::default(),
+        }
     }
 
     pub(crate) fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the subscriptions. A failure is ignored, because every later call tries again. A subscription
-    /// that a crash loses meanwhile only delivers in vain.
-    pub(crate) fn save(&self) {
-        let _ = self.book().save();
+    /// Whether a publisher may submit so many URLs now. If so, they are counted.
+    pub(crate) fn admits(&self, publisher: &str, urls: usize) -> bool {
+        let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
+        meter.admits(publisher, urls, now())
+    }
+
+    /// Writes the subscriptions if they have changed. After a failure the answer is `false`, the report says
+    /// why, and every later call tries again.
+    pub(crate) async fn save(&self) -> bool {
+        let _turn = self.saving.lock().await;
+        let Some((file, text)) = self.book().changes() else { return true };
+        let written = tokio::task::spawn_blocking(move || write(&file, &text)).await;
+        let written = written.unwrap_or_else(|stopped| Err(std::io::Error::other(stopped)));
+        if written.is_err() {
+            self.book().keep_changed();
+        }
+        *self.unsaved() = written.as_ref().err().map(ToString::to_string);
+        written.is_ok()
+    }
+
+    fn unsaved(&self) -> MutexGuard<'_, Option<String>> {
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn report(&self) -> PushReport {
@@ -84,6 +120,7 @@ impl State {
             forged: get(forged),
             repeated: get(repeated),
             busy: get(busy),
+            unsaved: self.unsaved().clone(),
             subscriptions: self.book().views(),
         }
     }

@@ -1,58 +1,90 @@
 //! Sends requests to hubs: to subscribe, to renew and to unsubscribe.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidewatch_core::url::CanonicalUrl;
 use tidewatch_fetch::{End, Fetcher};
+use tokio::task::JoinSet;
 use url::form_urlencoded::Serializer;
 
 use crate::book::Question;
+use crate::pace::Pace;
 use crate::state::{State, now};
 use crate::subscription::{Mode, WANTED_LEASE_S};
 
 /// How often new hubs are taken from the hearer, and leases are checked.
 const EVERY: Duration = Duration::from_secs(2);
+/// Requests under way. A slow hub holds one of these places, for at most [`PATIENCE`].
+const MOST_AT_ONCE: usize = 8;
+/// Longest wait for a hub's answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Most redirects of a hub that are followed.
 const MOST_REDIRECTS: usize = 3;
 
-/// Sends requests to hubs until dropped.
-pub(crate) async fn run(state: Arc<State>, fetcher: Arc<Fetcher>, callback: String) {
-    loop {
-        let mut announced = state.hearer.announced().await;
-        for said in &mut announced {
-            said.hubs.retain(|hub| !fetcher.has_private_headers(hub));
-        }
-        let questions = {
-            let mut book = state.book();
-            announced.iter().for_each(|said| book.note(said));
-            book.questions(now())
-        };
-        state.save();
-        for question in questions {
-            // A hub may verify before it answers. The answer itself is ignored: a request that the hub does
-            // not verify is sent again.
-            ask(&fetcher, &question, &callback).await;
-        }
-        state.save();
-        tokio::time::sleep(EVERY).await;
-    }
+/// Asks hubs.
+pub(crate) struct Subscriber {
+    pub(crate) state: Arc<State>,
+    pub(crate) fetcher: Arc<Fetcher>,
+    pub(crate) pace: Arc<Pace>,
+    /// The origin at which hubs reach us.
+    pub(crate) callback: String,
 }
 
-async fn ask(fetcher: &Fetcher, question: &Question, callback: &str) {
-    let Ok(mut hub) = CanonicalUrl::parse(&question.hub) else { return };
-    let form = form(question, callback);
-    for _ in 0..=MOST_REDIRECTS {
-        // The operator has let the crawl in there, not those whose feeds name hubs.
-        if fetcher.has_private_headers(&hub) {
-            return;
+impl Subscriber {
+    /// Sends requests to hubs until dropped.
+    pub(crate) async fn run(self) {
+        let (subscriber, mut asking) = (Arc::new(self), JoinSet::new());
+        loop {
+            while asking.try_join_next().is_some() {}
+            let questions = subscriber.questions(MOST_AT_ONCE - asking.len()).await;
+            // A subscription that is not on disk could not be ended after a crash.
+            if subscriber.state.save().await {
+                for question in questions {
+                    let subscriber = Arc::clone(&subscriber);
+                    asking.spawn(async move { subscriber.ask(&question).await });
+                }
+            }
+            tokio::time::sleep(EVERY).await;
         }
-        let fetched = fetcher.post(&hub, form.clone()).await;
+    }
+
+    /// Takes the hubs that were named since the last call; returns at most `most` requests to send now.
+    async fn questions(&self, most: usize) -> Vec<Question> {
+        let mut announced = self.state.hearer.announced().await;
+        let (mut book, now) = (self.state.book(), now());
+        for said in &mut announced {
+            said.hubs.retain(|hub| !self.fetcher.has_private_headers(hub));
+            book.note(said, now);
+        }
+        book.questions(now, most, |hub| self.pace.may_ask(hub, Instant::now()))
+    }
+
+    /// Sends a request. A hub may verify it before it answers. The answer itself is ignored: a request that
+    /// the hub does not verify is sent again.
+    async fn ask(&self, question: &Question) {
+        let mut hub = question.hub.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            match self.post(&hub, question).await {
+                Some(to) if self.pace.may_follow(&to).await => hub = to,
+                _ => return,
+            }
+        }
+    }
+
+    /// Posts a request to a hub; returns where the hub sends it on to.
+    async fn post(&self, hub: &CanonicalUrl, question: &Question) -> Option<CanonicalUrl> {
+        // The operator has let the crawl in there, not those whose feeds name hubs.
+        if self.fetcher.has_private_headers(hub) {
+            return None;
+        }
+        let posting = self.fetcher.post(hub, form(question, &self.callback));
+        let fetched = tokio::time::timeout(PATIENCE, posting).await.ok()?;
         let keeps_method =
             fetched.response().is_some_and(|answer| matches!(answer.status, 307 | 308));
         match fetched.end {
-            End::Redirect(to) if keeps_method => hub = to,
-            _ => return,
+            End::Redirect(to) if keeps_method => Some(to),
+            _ => None,
         }
     }
 }

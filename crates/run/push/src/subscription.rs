@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 const TO_VERIFY_S: u64 = 600;
 /// Lease that we ask for. The hub decides.
 pub(crate) const WANTED_LEASE_S: u64 = 10 * 86_400;
+/// Shortest lease. A hub that grants less is asked again no sooner.
+const LEAST_LEASE_S: u64 = 3_600;
 /// Longest lease. Asking again after it makes up for a hub that has lost the subscription.
 const LONGEST_LEASE_S: u64 = 30 * 86_400;
 /// First and longest delay before a hub is asked again.
@@ -20,6 +22,10 @@ const RETRY_S: u64 = 60;
 const LONGEST_RETRY_S: u64 = 86_400;
 /// Most requests to end a subscription, if the hub verifies none of them.
 const MOST_LEAVINGS: u32 = 5;
+/// Most requests to begin or renew one, if the hub verifies none of them.
+const MOST_ASKINGS: u32 = 8;
+/// A hub that has verified none of them is asked again after this time, if the page still names it.
+const GIVEN_UP_S: u64 = 30 * 86_400;
 
 /// A subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,19 +128,34 @@ impl Subscription {
         self.is_wanted && self.active_until > now
     }
 
-    /// Whether it can be forgotten: it is not wanted, and has ended or was asked to end often enough.
+    /// Whether it can be forgotten: it is not wanted, and has ended or was asked to end often enough; or it
+    /// was given up long ago.
     pub(crate) const fn is_over(&self, now: u64) -> bool {
-        let is_given_up = self.attempts >= MOST_LEAVINGS && self.asked_until <= now;
-        !self.is_wanted && (self.active_until <= now || is_given_up)
+        if self.is_wanted {
+            return self.is_given_up(now) && self.asked_until + GIVEN_UP_S <= now;
+        }
+        self.active_until <= now || self.attempts >= MOST_LEAVINGS && self.asked_until <= now
+    }
+
+    /// Whether it is wanted, and the hub has verified none of enough requests.
+    pub(crate) const fn is_given_up(&self, now: u64) -> bool {
+        let is_unverified = self.attempts >= MOST_ASKINGS && self.asked_until <= now;
+        self.is_wanted && is_unverified && self.active_until <= now
+    }
+
+    /// Since when a request to the hub is due; `None` if none is.
+    pub(crate) const fn due(&self, now: u64) -> Option<u64> {
+        let most = if self.is_wanted { MOST_ASKINGS } else { MOST_LEAVINGS };
+        if self.next > now || self.attempts >= most || self.is_over(now) {
+            return None;
+        }
+        Some(self.next)
     }
 
     /// The request to send to the hub now, if one is due. It counts as sent from here on, because a hub may
     /// verify before it answers.
     pub(crate) fn ask(&mut self, now: u64) -> Option<Mode> {
-        let is_enough = !self.is_wanted && self.attempts >= MOST_LEAVINGS;
-        if self.next > now || is_enough || self.is_over(now) {
-            return None;
-        }
+        self.due(now)?;
         let delay = (RETRY_S << self.attempts.min(16)).min(LONGEST_RETRY_S);
         self.attempts += 1;
         self.asked_until = now + TO_VERIFY_S;
@@ -169,7 +190,7 @@ impl Subscription {
         }
         match (mode, self.is_wanted) {
             (Mode::Subscribe, true) => {
-                let lease = lease.unwrap_or(WANTED_LEASE_S).clamp(1, LONGEST_LEASE_S);
+                let lease = lease.unwrap_or(WANTED_LEASE_S).clamp(LEAST_LEASE_S, LONGEST_LEASE_S);
                 self.active_until = now + lease;
                 self.next = now + lease - lease / 5;
                 self.attempts = 0;
@@ -204,7 +225,7 @@ mod tests {
     #[test]
     fn a_subscription_is_verified_renewed_and_left() {
         let (mut one, now) = (new(), 1_000);
-        let verify = |one: &mut Subscription, mode, at| one.verify(mode, TOPIC, Some(100), at);
+        let verify = |one: &mut Subscription, mode, at| one.verify(mode, TOPIC, Some(10_000), at);
         assert_eq!(verify(&mut one, Mode::Subscribe, now), Verified::Refused, "nobody asked");
         assert_eq!(one.ask(now), Some(Mode::Subscribe));
         assert!(!one.is_active(now), "not verified yet");
@@ -212,35 +233,38 @@ mod tests {
         assert_eq!(foreign, Verified::Refused);
         assert_eq!(verify(&mut one, Mode::Unsubscribe, now), Verified::Refused, "it is wanted");
         assert_eq!(verify(&mut one, Mode::Subscribe, now), Verified::Kept);
-        assert!(one.is_active(now + 99) && !one.is_active(now + 100));
-        assert_eq!(one.ask(now + 79), None);
-        assert_eq!(one.ask(now + 80), Some(Mode::Subscribe), "renewed before the lease ends");
-        assert_eq!(verify(&mut one, Mode::Subscribe, now + 81), Verified::Kept);
-        assert!(one.is_active(now + 180));
+        assert!(one.is_active(now + 9_999) && !one.is_active(now + 10_000));
+        assert_eq!(one.ask(now + 7_999), None);
+        assert_eq!(one.ask(now + 8_000), Some(Mode::Subscribe), "renewed before the lease ends");
+        assert_eq!(verify(&mut one, Mode::Subscribe, now + 8_001), Verified::Kept);
+        assert!(one.is_active(now + 18_000));
         one.leave();
-        assert!(!one.is_active(now + 82));
-        assert_eq!(verify(&mut one, Mode::Subscribe, now + 82), Verified::Refused);
-        assert_eq!(one.ask(now + 82), Some(Mode::Unsubscribe));
-        assert_eq!(verify(&mut one, Mode::Unsubscribe, now + 83), Verified::Ended);
+        assert!(!one.is_active(now + 8_002));
+        assert_eq!(verify(&mut one, Mode::Subscribe, now + 8_002), Verified::Refused);
+        assert_eq!(one.ask(now + 8_002), Some(Mode::Unsubscribe));
+        assert_eq!(verify(&mut one, Mode::Unsubscribe, now + 8_003), Verified::Ended);
     }
 
     #[test]
-    fn a_silent_hub_is_asked_less_and_less_often() {
-        let (mut one, mut now, mut delays) = (new(), 0, Vec::new());
-        while delays.len() < 14 {
-            assert_eq!(one.ask(now), Some(Mode::Subscribe));
-            let asked = now;
-            while one.ask(now).is_none() && now < asked + 2 * LONGEST_RETRY_S {
-                now += 60;
-                if one.next <= now {
-                    break;
-                }
-            }
-            delays.push(now - asked);
-        }
-        assert_eq!(delays[..4], [60, 120, 240, 480]);
-        assert_eq!(delays[13], LONGEST_RETRY_S);
-        assert_eq!(one.verify(Mode::Subscribe, TOPIC, None, now + TO_VERIFY_S), Verified::Refused);
+    fn a_silent_hub_is_asked_less_and_less_often_and_then_no_more() {
+        let mut one = new();
+        let asked = (0..GIVEN_UP_S).step_by(60).filter(|now| one.ask(*now).is_some());
+        let asked: Vec<u64> = asked.collect();
+        assert_eq!(asked[..5], [0, 60, 180, 420, 900]);
+        assert_eq!(asked.len(), MOST_ASKINGS as usize);
+        let last = asked[asked.len() - 1];
+        assert!(one.is_given_up(last + TO_VERIFY_S) && !one.is_over(last + TO_VERIFY_S));
+        let late = one.verify(Mode::Subscribe, TOPIC, None, last + TO_VERIFY_S + 1);
+        assert_eq!(late, Verified::Refused);
+        assert!(one.is_over(last + TO_VERIFY_S + GIVEN_UP_S), "then a page may name it again");
+    }
+
+    #[test]
+    fn a_hub_that_grants_a_second_is_asked_again_after_most_of_an_hour() {
+        let mut one = new();
+        one.ask(0);
+        assert_eq!(one.verify(Mode::Subscribe, TOPIC, Some(1), 0), Verified::Kept);
+        assert_eq!((one.due(2_879), one.due(2_880)), (None, Some(2_880)));
     }
 
     #[test]

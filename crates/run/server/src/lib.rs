@@ -57,7 +57,7 @@ pub use self::board::{Extra, Figures, Missing};
 pub use self::dashboard::rule_table;
 pub use self::error::ServerError;
 pub use self::finder::Finder;
-pub use self::net::{accept, bind};
+pub use self::net::{PER_CLIENT, accept, bind};
 pub use self::owners::{Cluster, ClusterView, Owners, Partial, Pending};
 use self::shared::Shared;
 

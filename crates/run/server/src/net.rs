@@ -31,7 +31,7 @@ const CONNECTIONS: usize = 512;
 /// Of so many connections, one is for this machine alone.
 const OWN_SHARE: usize = 8;
 /// Connections at once of one client, unless it is this machine, where a proxy may run.
-const PER_CLIENT: usize = 64;
+pub const PER_CLIENT: usize = 64;
 /// Time limit for the head of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest life of a connection. Readers of events reconnect.

@@ -20,6 +20,9 @@ const PER_PARTITION: usize = 48;
 const INDEX: usize = 64;
 /// Most connections of the server.
 const SERVER: usize = 512;
+/// Most connections of publishers, and as many requests for key files and to hubs as there may be.
+const PUBLISHERS: usize = tidewatch_push::CONNECTIONS;
+const TO_PUBLISHERS: usize = 16;
 /// Fewer requests than this are no crawl.
 const LEAST_REQUESTS: usize = 8;
 
@@ -30,6 +33,8 @@ pub struct Descriptors {
     pub limit: usize,
     /// Connections of the server.
     pub server: usize,
+    /// Connections of publishers.
+    pub publishers: usize,
     /// Files of the tables.
     pub tables: usize,
     /// Requests under way, slow ones included.
@@ -40,30 +45,30 @@ pub struct Descriptors {
     pub is_cut: bool,
 }
 
+/// What needs descriptors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uses {
+    pub(crate) partitions: usize,
+    pub(crate) has_server: bool,
+    pub(crate) has_publishers: bool,
+    pub(crate) has_index: bool,
+}
+
 impl Descriptors {
     /// Raises this process's limit as far as it may and cuts the settings to it.
-    pub(crate) fn claim(
-        config: &mut Config,
-        partitions: usize,
-        has_server: bool,
-        has_index: bool,
-    ) -> Result<Descriptors, ServiceError> {
-        let limit = raise();
-        Descriptors::share(limit, config, partitions, has_server, has_index)
-            .ok_or(ServiceError::FewFiles { limit })
+    pub(crate) fn claim(config: &mut Config, uses: Uses) -> Result<Descriptors, ServiceError> {
+        let limit = raise_open_files();
+        Descriptors::share(limit, config, uses).ok_or(ServiceError::FewFiles { limit })
     }
 
     /// Divides `limit` and cuts the settings to it; `None` if it is too small to crawl.
-    fn share(
-        limit: usize,
-        config: &mut Config,
-        partitions: usize,
-        has_server: bool,
-        has_index: bool,
-    ) -> Option<Descriptors> {
-        let server = if has_server { SERVER.min(limit / 8) } else { 0 };
-        let index = if has_index { INDEX } else { 0 };
-        let rest = limit.checked_sub(OWN + PER_PARTITION * partitions + index + server)?;
+    fn share(limit: usize, config: &mut Config, uses: Uses) -> Option<Descriptors> {
+        let server = if uses.has_server { SERVER.min(limit / 8) } else { 0 };
+        let publishers = if uses.has_publishers { PUBLISHERS.min(limit / 16) } else { 0 };
+        let to_publishers = if uses.has_publishers { TO_PUBLISHERS } else { 0 };
+        let index = if uses.has_index { INDEX } else { 0 };
+        let fixed = OWN + PER_PARTITION * uses.partitions + index;
+        let rest = limit.checked_sub(fixed + server + publishers + to_publishers)?;
         let tables = config.table_files.min(rest / 4);
         let most = (rest - tables) / 3;
         let requests = config.limits.requests.min(most);
@@ -81,7 +86,8 @@ impl Descriptors {
             );
         (config.table_files, config.limits.requests) = (tables, requests);
         (config.slow_lane.requests, config.idle_connections) = (slow, idle);
-        Some(Descriptors { limit, server, tables, requests: requests + slow, idle, is_cut })
+        let requests = requests + slow;
+        Some(Descriptors { limit, server, publishers, tables, requests, idle, is_cut })
     }
 }
 
@@ -100,7 +106,7 @@ impl fmt::Display for Descriptors {
 }
 
 /// Raises the limit of open files as far as the system lets this process, and returns it.
-pub(crate) fn raise() -> usize {
+pub fn raise_open_files() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
     let current = match setrlimit(Resource::Nofile, most) {
@@ -114,19 +120,24 @@ pub(crate) fn raise() -> usize {
 mod tests {
     use super::*;
 
+    fn uses(partitions: usize, is_full: bool) -> Uses {
+        Uses { partitions, has_server: is_full, has_publishers: is_full, has_index: is_full }
+    }
+
     #[test]
     fn all_shares_together_stay_under_the_limit() {
         for limit in [256, 300, 512, 1_024, 4_096, 20_000, usize::MAX] {
-            for (partitions, has_server) in [(1, false), (1, true), (3, true)] {
+            for (partitions, is_full) in [(1, false), (1, true), (3, true)] {
                 let mut config = Config::default();
-                let Some(shared) =
-                    Descriptors::share(limit, &mut config, partitions, has_server, has_server)
-                else {
+                let uses = uses(partitions, is_full);
+                let Some(shared) = Descriptors::share(limit, &mut config, uses) else {
                     assert!(limit <= 512, "{limit} is enough for {partitions}");
                     continue;
                 };
-                let index = if has_server { INDEX } else { 0 };
-                let used = OWN + PER_PARTITION * partitions + index + shared.server;
+                let more = if is_full { INDEX + TO_PUBLISHERS } else { 0 };
+                let used = OWN + PER_PARTITION * partitions + more + shared.server;
+                let used = used + shared.publishers;
+                assert_eq!(shared.publishers > 0, is_full, "publishers have their share");
                 assert!(used + shared.tables + shared.requests + shared.idle <= limit);
                 assert_eq!(shared.is_cut, config != Config::default());
             }
@@ -136,11 +147,11 @@ mod tests {
     #[test]
     fn the_usual_limit_still_crawls_well_and_says_so() {
         let mut config = Config::default();
-        let shared = Descriptors::share(1_024, &mut config, 1, true, true).expect("enough");
+        let shared = Descriptors::share(1_024, &mut config, uses(1, true)).expect("enough");
         assert!(config.limits.requests >= 128 && config.idle_connections >= 128, "{shared:?}");
         assert!(shared.to_string().contains("ulimit -n"), "{shared}");
-        let shared = Descriptors::share(65_536, &mut Config::default(), 1, true, true);
+        let shared = Descriptors::share(65_536, &mut Config::default(), uses(1, true));
         assert!(shared.expect("enough").to_string().contains("enough"));
-        assert_eq!(Descriptors::share(64, &mut Config::default(), 1, false, false), None);
+        assert_eq!(Descriptors::share(64, &mut Config::default(), uses(1, false)), None);
     }
 }

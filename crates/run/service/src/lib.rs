@@ -69,7 +69,8 @@ pub use self::check::{CheckedPart, Problem, Remedy, check};
 use self::clicks::ClickReader;
 pub use self::cluster::{NodeService, NodeServiceConfig, nodes_table, partitions_table, summary};
 pub use self::config::{Listen, Publishers, ServiceConfig};
-pub use self::descriptors::Descriptors;
+use self::descriptors::Uses;
+pub use self::descriptors::{Descriptors, raise_open_files};
 pub use self::error::ServiceError;
 pub use self::export::{Export, ExportedPage, ExportedVisit};
 pub use self::files::{
@@ -161,7 +162,7 @@ impl Service {
         let (search, feeders) = config.index.then(open).transpose()?.unzip();
         let searcher = search.as_ref().map(Search::searcher);
         let (asker, questions) = ask::channel(dirs.len());
-        let push = push_of(config, net.as_deref(), &asker, &runtime)?;
+        let push = push_of(config, net.as_deref(), &asker, &runtime, descriptors)?;
         let publishers = push.as_ref().map(hearer::publishers);
         let server = server_of(config, search.as_ref(), &asker, &runtime, descriptors, publishers)?;
         let mut feeders = feeders.unwrap_or_default().into_iter();
@@ -313,13 +314,17 @@ fn push_of(
     net: Option<&Net>,
     asker: &Asker,
     runtime: &runtime::Handle,
+    descriptors: Option<Descriptors>,
 ) -> Result<Option<Push>, ServiceError> {
     let (Some(Publishers { address, indexnow, websub }), Some(net)) = (&config.publishers, net)
     else {
         return Ok(None);
     };
     let (address, indexnow, websub) = (*address, *indexnow, websub.clone());
-    let options = PushOptions { address, indexnow, websub, file: config.dir.join("push.json") };
+    let gap = Duration::from_micros(config.crawl.politeness.least_gap.as_micros());
+    let connections = descriptors.map_or(usize::MAX, |descriptors| descriptors.publishers);
+    let file = config.dir.join("push.json");
+    let options = PushOptions { address, indexnow, websub, file, gap, connections };
     let _inside = runtime.enter();
     Ok(Some(Push::open(&options, &net.fetcher(), hearer::Crawl::new(asker.clone()))?))
 }
@@ -388,8 +393,13 @@ fn net_of(config: &ServiceConfig, runtime: &runtime::Handle) -> Result<Arc<Net>,
 fn claim(config: &mut ServiceConfig) -> Result<Descriptors, ServiceError> {
     let there = Partitions::dirs(&config.dir).map_or(1, |dirs| dirs.len());
     let partitions = there.max(config.partitions.unwrap_or(1) as usize);
-    let (has_server, has_index) = (config.listen.is_some(), config.index);
-    Descriptors::claim(&mut config.crawl, partitions, has_server, has_index)
+    let uses = Uses {
+        partitions,
+        has_server: config.listen.is_some(),
+        has_publishers: config.publishers.is_some(),
+        has_index: config.index,
+    };
+    Descriptors::claim(&mut config.crawl, uses)
 }
 
 fn now() -> Duration {

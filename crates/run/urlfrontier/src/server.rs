@@ -10,7 +10,7 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_fetch::{AddressPolicy, Failure, Fetcher};
 use tidewatch_keeper::{Keeper, KeeperError, Settings};
 use tidewatch_partition::Doorkeeper;
-use tidewatch_push::{Push, PushError, PushOptions, PushReport};
+use tidewatch_push::{CONNECTIONS, Push, PushError, PushOptions, PushReport};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tonic::service::InterceptorLayer;
@@ -33,6 +33,8 @@ const MOST_STREAMS: u32 = 256;
 const SILENCE: Duration = Duration::from_secs(20);
 /// How long running calls may take to end when the server stops.
 const LAST_CALLS: Duration = Duration::from_secs(3);
+/// Least time between two requests to a site, for key files and to hubs: what crawls keep by default.
+const PUBLISHERS_GAP: Duration = Duration::from_secs(2);
 /// Shortest token.
 const LEAST_TOKEN_BYTES: usize = 16;
 
@@ -222,7 +224,8 @@ fn ear(
     let Publishers { address, indexnow, ref websub, allow_private, ref user_agent } = *publishers;
     let addresses = AddressPolicy { allow_all: allow_private, ..AddressPolicy::default() };
     let config = tidewatch_fetch::Config { addresses, ..tidewatch_fetch::Config::new(user_agent) };
-    let options = PushOptions { address, indexnow, websub: websub.clone(), file };
+    let (websub, gap, connections) = (websub.clone(), PUBLISHERS_GAP, CONNECTIONS);
+    let options = PushOptions { address, indexnow, websub, file, gap, connections };
     let hearing = Hearing::new(keeper.clone(), notes.clone());
     Ok(Push::open(&options, &Fetcher::new(config)?, hearing)?)
 }

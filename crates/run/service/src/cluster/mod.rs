@@ -67,7 +67,7 @@ impl NodeService {
         config: NodeServiceConfig,
     ) -> Result<(NodeService, Vec<String>), ServiceError> {
         let NodeServiceConfig { node, listen, learn_from_clicks } = config;
-        descriptors::raise();
+        descriptors::raise_open_files();
         let (dir, crawl) = (node.dir.clone(), node.crawl.clone());
         let (node, notes) = Box::pin(Node::join(node)).await?;
         // Zero would keep everything.
