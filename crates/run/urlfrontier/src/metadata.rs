@@ -21,14 +21,26 @@ struct Kept {
     metadata: HashMap<String, StringList>,
 }
 
+/// What happened once, such as clicks since the last message. A fetcher may bring back all metadata that it
+/// got, so these are not given out: they would count again.
+const ONCE: [&str; 3] = ["tidewatch.clicks", "tidewatch.hint", "tidewatch.changed"];
+
+fn drop_events(metadata: &mut HashMap<String, StringList>) {
+    ONCE.iter().for_each(|key| drop(metadata.remove(*key)));
+}
+
 /// The bytes in which metadata is kept.
-pub(crate) fn pack(metadata: HashMap<String, StringList>) -> Vec<u8> {
+pub(crate) fn pack(mut metadata: HashMap<String, StringList>) -> Vec<u8> {
+    drop_events(&mut metadata);
     if metadata.is_empty() { Vec::new() } else { Kept { metadata }.encode_to_vec() }
 }
 
 /// The metadata in kept bytes.
 pub(crate) fn unpack(payload: &[u8]) -> HashMap<String, StringList> {
-    Kept::decode(payload).map(|kept| kept.metadata).unwrap_or_default()
+    let mut metadata = Kept::decode(payload).map(|kept| kept.metadata).unwrap_or_default();
+    // Directories of earlier versions hold them.
+    drop_events(&mut metadata);
+    metadata
 }
 
 /// What a policy may learn from metadata; `None` if it says nothing.
@@ -83,6 +95,21 @@ mod tests {
         let all = metadata(&[("a", "1"), ("b", "")]);
         assert_eq!(unpack(&pack(all.clone())), all);
         assert_eq!(unpack(&pack(HashMap::new())), HashMap::new());
+    }
+
+    #[test]
+    fn clicks_and_hints_are_told_once_and_not_given_out() {
+        let all = metadata(&[
+            ("tidewatch.clicks", "3"),
+            ("tidewatch.hint", "sitemap"),
+            ("tidewatch.changed", "true"),
+            ("tidewatch.weight", "2"),
+        ]);
+        let told = telling(&all).unwrap();
+        assert_eq!((told.clicks, told.hint.as_deref()), (Some(3.0), Some("sitemap")));
+        assert_eq!(unpack(&pack(all.clone())), metadata(&[("tidewatch.weight", "2")]));
+        let of_before = Kept { metadata: all }.encode_to_vec();
+        assert_eq!(unpack(&of_before), metadata(&[("tidewatch.weight", "2")]));
     }
 
     #[test]
