@@ -58,6 +58,7 @@ async fn put_items(
                 };
                 if said != Said::Discovered {
                     note_hubs(notes, &info);
+                    notes.fetched(&info.url);
                 }
                 ids.push(if message.id.is_empty() { info.url.clone() } else { message.id });
                 items.push(item(info, said));
