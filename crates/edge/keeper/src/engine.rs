@@ -64,7 +64,7 @@ pub(crate) struct Files {
 }
 
 /// A URL given to a client: queue, page, the queue's name and what it is worth.
-pub(crate) type Taken = (HostId, PageId, Arc<QueueName>, Option<Worth>);
+pub(crate) type Lent = (HostId, PageId, Arc<QueueName>, Option<Worth>);
 
 impl Files {
     pub(crate) const fn new(dir: PathBuf, order: String, mark: Mark, claim: Claim) -> Files {
@@ -357,7 +357,7 @@ impl Engine {
         wanted.filter_map(|(_, queue)| Some((queue, self.name_of(queue)?))).collect()
     }
 
-    pub(crate) fn take(&mut self, ask: &Ask) -> Vec<Taken> {
+    pub(crate) fn take(&mut self, ask: &Ask) -> Vec<Lent> {
         let Ask { crawl, key, queues, urls, lease } = ask;
         let name = crawl.as_deref().map(crawl_name);
         let crawl = name.map(|name| self.queues.crawl(name));
@@ -378,7 +378,7 @@ impl Engine {
         taken
     }
 
-    fn describe(&self, pages: &[PageId]) -> Vec<Taken> {
+    fn describe(&self, pages: &[PageId]) -> Vec<Lent> {
         let mut last: Option<(HostId, Arc<QueueName>)> = None;
         let describe = |&page: &PageId| {
             let (queue, State::Held) = self.queues.state(page)? else { return None };

@@ -1,5 +1,6 @@
 //! The handle: requests to the thread that owns the queues.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,13 +10,16 @@ use tidewatch_core::{PageId, Rate, Span};
 use tidewatch_queues::{Figures, Input, Worth};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::engine::{Act, Engine, date};
+use crate::engine::{Act, Engine, Lent, date};
 use crate::names::crawl_name;
 use crate::tables::Tables;
 use crate::{KeeperError, Refused, open};
 
 /// Requests that wait for the thread; further ones wait for their turn.
 const MOST_WAITING: usize = 4_096;
+
+/// Bytes of URLs and payloads after which a part of an answer ends.
+const PART_BYTES: usize = 256 << 10;
 
 /// How to keep URLs.
 #[derive(Clone, Debug)]
@@ -134,6 +138,35 @@ pub struct Given {
     pub worth: Option<Worth>,
 }
 
+/// URLs that a fetcher got, most of them not read from disk yet.
+pub struct Taken {
+    keeper: Keeper,
+    left: VecDeque<Lent>,
+}
+
+impl Taken {
+    /// The next of them, some 256 KiB; empty after the last.
+    pub async fn next(&mut self) -> Result<Vec<Given>, KeeperError> {
+        let (tables, mut left) = (Arc::clone(&self.keeper.tables), std::mem::take(&mut self.left));
+        let read = move || {
+            let (mut given, mut bytes) = (Vec::new(), 0);
+            while bytes < PART_BYTES
+                && let Some((queue, page, name, worth)) = left.pop_front()
+            {
+                // A URL that was dropped in between is not given.
+                if let Some(row) = tables.row(queue, page)? {
+                    bytes += row.url.len() + row.payload.len();
+                    given.push(Given { queue: name, url: row.url, payload: row.payload, worth });
+                }
+            }
+            Ok((given, left))
+        };
+        let (given, left) = self.keeper.read(read).await?;
+        self.left = left;
+        Ok(given)
+    }
+}
+
 /// A queue as clients name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueName {
@@ -249,19 +282,20 @@ impl Keeper {
 
     /// Takes URLs, those of a queue together.
     pub async fn take(&self, ask: Ask) -> Result<Vec<Given>, KeeperError> {
-        let taken = self.ask(move |engine| engine.take(&ask)).await?;
-        let tables = Arc::clone(&self.tables);
-        let read = move || {
-            let mut given = Vec::with_capacity(taken.len());
-            for (queue, page, name, worth) in taken {
-                // A URL that was dropped in between is not given.
-                if let Some(row) = tables.row(queue, page)? {
-                    given.push(Given { queue: name, url: row.url, payload: row.payload, worth });
-                }
+        let (mut taken, mut all) = (self.take_in_parts(ask).await?, Vec::new());
+        loop {
+            let part = taken.next().await?;
+            if part.is_empty() {
+                return Ok(all);
             }
-            Ok(given)
-        };
-        self.read(read).await
+            all.extend(part);
+        }
+    }
+
+    /// The same, read in parts as the fetcher takes them.
+    pub async fn take_in_parts(&self, ask: Ask) -> Result<Taken, KeeperError> {
+        let taken = self.ask(move |engine| engine.take(&ask)).await?;
+        Ok(Taken { keeper: self.clone(), left: taken.into() })
     }
 
     /// Reads from the tables without keeping others waiting.

@@ -42,7 +42,7 @@ mod why;
 pub use dir::is_frontier;
 pub use error::{KeeperError, Refused};
 pub use keeper::{
-    Ask, Given, Item, Keeper, Listed, Order, Put, QueueName, Said, Settings, Telling,
+    Ask, Given, Item, Keeper, Listed, Order, Put, QueueName, Said, Settings, Taken, Telling,
 };
 pub use names::{crawl_name, usual_key};
 pub use replay::{Replayed, replay};

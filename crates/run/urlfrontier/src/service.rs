@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 
-use futures_util::Stream;
+use futures_util::{Stream, TryStreamExt as _, stream};
 use tidewatch_core::Span;
-use tidewatch_keeper::{Ask, Given, Keeper, KeeperError, Refused, crawl_name};
+use tidewatch_keeper::{Ask, Given, Keeper, KeeperError, Refused, Taken, crawl_name};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::hearer::Notes;
+use crate::lists::Lists;
 use crate::protocol::url_frontier_server::UrlFrontier;
 use crate::protocol::{
     AckMessage, Active, BatchAck, BlockQueueParams, Boolean, CountUrlParams, CrawlLimitParams,
@@ -33,11 +34,12 @@ pub(crate) struct Service {
     keeper: Keeper,
     address: String,
     notes: Notes,
+    lists: Lists,
 }
 
 impl Service {
     pub(crate) fn new(keeper: Keeper, address: String, notes: Notes) -> Service {
-        Service { keeper, address, notes }
+        Service { keeper, address, notes, lists: Lists::default() }
     }
 }
 
@@ -77,6 +79,16 @@ fn url_info(given: Given) -> UrlInfo {
     }
     let (key, crawl_id) = (given.queue.key.clone(), given.queue.crawl.clone());
     UrlInfo { url: given.url, key, metadata, crawl_id }
+}
+
+/// The URLs of an answer, read as the client takes them.
+fn infos(taken: Taken) -> impl Stream<Item = Result<UrlInfo, Status>> + Send {
+    let parts = stream::try_unfold(taken, |mut taken| async move {
+        let part = taken.next().await.map_err(failed)?;
+        let part = stream::iter(part.into_iter().map(|given| Ok(url_info(given))));
+        Ok::<_, Status>((part.size_hint().0 > 0).then_some((part, taken)))
+    });
+    parts.try_flatten()
 }
 
 #[tonic::async_trait]
@@ -133,9 +145,8 @@ impl UrlFrontier for Service {
             urls: or_all(params.max_urls_per_queue),
             lease: Span::SECOND.times(lease.into()),
         };
-        let given = self.keeper.take(ask).await.map_err(failed)?;
-        let infos = given.into_iter().map(|given| Ok(url_info(given)));
-        Ok(Response::new(Box::pin(futures_util::stream::iter(infos))))
+        let taken = self.keeper.take_in_parts(ask).await.map_err(failed)?;
+        Ok(Response::new(Box::pin(infos(taken))))
     }
 
     async fn put_ur_ls(&self, request: Request<Streaming<UrlItem>>) -> Answer<Self::PutURLsStream> {
@@ -219,12 +230,12 @@ impl UrlFrontier for Service {
     }
 
     async fn list_ur_ls(&self, request: Request<ListUrlParams>) -> Answer<Self::ListURLsStream> {
-        let listed = lists::list(&self.keeper, request.into_inner()).await?;
+        let listed = self.lists.list(&self.keeper, request.into_inner()).await?;
         Ok(Response::new(Box::pin(listed)))
     }
 
     async fn count_ur_ls(&self, request: Request<CountUrlParams>) -> Answer<Long> {
-        let value = lists::count(&self.keeper, request.into_inner()).await?;
+        let value = self.lists.count(&self.keeper, request.into_inner()).await?;
         Ok(Response::new(Long { value }))
     }
 

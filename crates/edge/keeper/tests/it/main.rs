@@ -294,3 +294,24 @@ async fn why_tells_what_a_url_waits_for() {
         keeper.what_if(|now| Rate::per_second(2.0 * now.as_per_second())).await.unwrap().unwrap();
     assert_eq!((now.budget, then.budget), (100.0, 200.0));
 }
+
+/// However much a fetcher asks for, little of it is in memory at a time.
+#[tokio::test]
+async fn a_large_answer_comes_in_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let keeper = strict(dir.path());
+    let large = |n: usize| Item {
+        payload: vec![0; 60_000],
+        ..item(&format!("http://h.example/{n}"), Said::Discovered)
+    };
+    keeper.put((0..50).map(large).collect()).await.unwrap();
+    let (mut taken, mut sizes) = (keeper.take_in_parts(ask(9, 99)).await.unwrap(), Vec::new());
+    loop {
+        let part = taken.next().await.unwrap();
+        if part.is_empty() {
+            break;
+        }
+        sizes.push(part.len());
+    }
+    assert_eq!(sizes, [5; 10], "some 256 KiB each");
+}
