@@ -11,6 +11,9 @@ use tidewatch_core::Rate;
 use tidewatch_urlfrontier::{Options, Order, Publishers, Secured, Server, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
+/// Of so many files that may be open, one is for a connection; the others are for tables and publishers.
+const SHARE_OF_FILES: usize = 4;
+
 #[derive(clap::Args)]
 #[command(
     after_help = "Example: tidewatch frontier --dir urls --listen 127.0.0.1:7071\n\nWithout \
@@ -74,7 +77,9 @@ async fn serve(args: &Args) -> Result<()> {
     let secured = secured(args)?;
     let opening = Instant::now();
     let (desk, publishers) = (args.http, publishers(args)?);
-    let options = Options { address: args.listen, settings, secured, desk, publishers };
+    let connections = tidewatch_service::raise_open_files() / SHARE_OF_FILES;
+    let address = args.listen;
+    let options = Options { address, settings, secured, desk, publishers, connections };
     let server = Server::bind(options).await?;
     let (took, at) = (opening.elapsed().as_secs_f64(), server.address());
     eprintln!("Serving {} at {at}, opened in {took:.1} s (Ctrl-C stops)", args.dir.display());

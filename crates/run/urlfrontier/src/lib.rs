@@ -16,7 +16,7 @@ mod server;
 mod service;
 mod why;
 
-pub use server::{Options, Publishers, Secured, Server, ServerError};
+pub use server::{MOST_CONNECTIONS, Options, Publishers, Secured, Server, ServerError};
 pub use tidewatch_keeper::{Keeper, Order, Replayed, Settings, is_frontier, replay};
 
 /// Messages, server and client of the protocol, generated from `proto/urlfrontier.proto`.

@@ -10,14 +10,14 @@ use tidewatch_core::url::CanonicalUrl;
 use tidewatch_fetch::{AddressPolicy, Failure, Fetcher};
 use tidewatch_keeper::{Keeper, KeeperError, Settings};
 use tidewatch_partition::Doorkeeper;
-use tidewatch_push::{CONNECTIONS, Push, PushError, PushOptions, PushReport};
+use tidewatch_push::{Push, PushError, PushOptions, PushReport};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tonic::service::InterceptorLayer;
 use tonic::transport::{Identity, ServerTlsConfig};
 use tonic::{Request, Status};
 
-use crate::connections::connections;
+use crate::connections::{Caller, PATIENCE, connections};
 use crate::hearer::{Hearing, Notes};
 use crate::protocol::url_frontier_server::UrlFrontierServer;
 use crate::service::Service;
@@ -26,7 +26,9 @@ use crate::{desk, why};
 /// Most bytes of one message.
 const MOST_MESSAGE_BYTES: usize = 16 << 20;
 /// Most connections at a time.
-const MOST_CONNECTIONS: usize = 512;
+pub const MOST_CONNECTIONS: usize = 512;
+/// Of so many connections, publishers may have as many as one more.
+const PUBLISHERS_SHARE: usize = 4;
 /// Most calls at a time on one connection.
 const MOST_STREAMS: u32 = 256;
 /// A connection that answers no ping for so long is closed.
@@ -51,6 +53,8 @@ pub struct Options {
     pub desk: Option<SocketAddr>,
     /// Listen for publishers that say what has changed.
     pub publishers: Option<Publishers>,
+    /// Connections at a time, at most [`MOST_CONNECTIONS`]: as many as the limit of open files leaves.
+    pub connections: usize,
 }
 
 /// How to listen for publishers, away from the protocol and its token: anybody may speak here.
@@ -122,6 +126,7 @@ pub enum ServerError {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    connections: usize,
     keeper: Keeper,
     secured: Option<Secured>,
     notes: Notes,
@@ -133,7 +138,8 @@ pub struct Server {
 impl Server {
     /// Opens the directory, then the socket.
     pub async fn bind(options: Options) -> Result<Server, ServerError> {
-        let Options { address, settings, secured, desk, publishers } = options;
+        let Options { address, settings, secured, desk, publishers, connections } = options;
+        let connections = connections.clamp(1, MOST_CONNECTIONS);
         match &secured {
             None if !address.ip().is_loopback() => return Err(ServerError::Unsecured(address)),
             Some(secured) if secured.token.len() < LEAST_TOKEN_BYTES => {
@@ -147,12 +153,22 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let notes = Notes::default();
         let file = settings.dir.join("push.json");
-        let push = publishers.map(|publishers| ear(&publishers, file, &keeper, &notes));
+        let most = connections.div_ceil(PUBLISHERS_SHARE);
+        let push = publishers.map(|publishers| ear(&publishers, file, most, &keeper, &notes));
         let push = push.transpose()?;
         let told = push.as_ref().map(|push| told(push.reporter()));
         let desk = desk.map(|desk| desk::open(desk, &keeper, told)).transpose()?;
-        let door = why::door(&settings.dir, &keeper);
-        Ok(Server { listener, address, keeper, secured, notes, desk, push, _door: door })
+        Ok(Server {
+            _door: why::door(&settings.dir, &keeper),
+            listener,
+            address,
+            connections,
+            keeper,
+            secured,
+            notes,
+            desk,
+            push,
+        })
     }
 
     /// Where it listens.
@@ -192,7 +208,7 @@ impl Server {
         }
         let wanted = self.secured.map(|secured| format!("Bearer {}", secured.token));
         let check = move |request| check(request, wanted.as_deref());
-        let incoming = Box::pin(connections(self.listener, MOST_CONNECTIONS));
+        let incoming = Box::pin(connections(self.listener, self.connections, PATIENCE));
         let (tell, stopping) = tokio::sync::oneshot::channel();
         let served = server
             .layer(InterceptorLayer::new(check))
@@ -218,13 +234,14 @@ impl Server {
 fn ear(
     publishers: &Publishers,
     file: PathBuf,
+    connections: usize,
     keeper: &Keeper,
     notes: &Notes,
 ) -> Result<Push, ServerError> {
     let Publishers { address, indexnow, ref websub, allow_private, ref user_agent } = *publishers;
     let addresses = AddressPolicy { allow_all: allow_private, ..AddressPolicy::default() };
     let config = tidewatch_fetch::Config { addresses, ..tidewatch_fetch::Config::new(user_agent) };
-    let (websub, gap, connections) = (websub.clone(), PUBLISHERS_GAP, CONNECTIONS);
+    let (websub, gap) = (websub.clone(), PUBLISHERS_GAP);
     let options = PushOptions { address, indexnow, websub, file, gap, connections };
     let hearing = Hearing::new(keeper.clone(), notes.clone());
     Ok(Push::open(&options, &Fetcher::new(config)?, hearing)?)
@@ -236,13 +253,21 @@ fn told(report: impl Fn() -> PushReport + Send + Sync + 'static) -> desk::Told {
 
 /// Refuses calls without the token.
 fn check(request: Request<()>, wanted: Option<&str>) -> Result<Request<()>, Status> {
-    let Some(wanted) = wanted else { return Ok(request) };
+    let Some(wanted) = wanted else { return Ok(let_in(request)) };
     let given = request.metadata().get("authorization").map_or(&[][..], |value| value.as_bytes());
     if is_same(given, wanted.as_bytes()) {
-        Ok(request)
+        Ok(let_in(request))
     } else {
         Err(Status::unauthenticated("send the token as 'authorization: Bearer TOKEN'"))
     }
+}
+
+/// Lets the request's connection stay.
+fn let_in(request: Request<()>) -> Request<()> {
+    if let Some(caller) = request.extensions().get::<Caller>() {
+        caller.let_in();
+    }
+    request
 }
 
 /// Compares in constant time.

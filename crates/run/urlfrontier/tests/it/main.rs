@@ -14,7 +14,9 @@ use tidewatch_urlfrontier::protocol::url_frontier_client::UrlFrontierClient;
 use tidewatch_urlfrontier::protocol::{
     DiscoveredBatch, GetParams, KnownUrlItem, Local, StringList, UrlInfo, UrlItem, url_item,
 };
-use tidewatch_urlfrontier::{Options, Order, Publishers, Secured, Server, ServerError, Settings};
+use tidewatch_urlfrontier::{
+    MOST_CONNECTIONS, Options, Order, Publishers, Secured, Server, ServerError, Settings,
+};
 use tokio::sync::oneshot;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request};
@@ -29,6 +31,7 @@ fn options(dir: &Path, order: Order) -> Options {
         secured: None,
         desk: None,
         publishers: None,
+        connections: MOST_CONNECTIONS,
     }
 }
 
@@ -79,6 +82,38 @@ async fn a_batch_that_is_too_large_is_refused_and_the_server_goes_on() {
     assert!(refused.map(|ack| ack.is_err()).any(|is_refused| async move { is_refused }).await);
     let acks = put(&mut client, batch(&["http://a.example/", "http://a.example/", ""])).await;
     assert_eq!(acks, [Ack::Ok, Ack::Skipped, Ack::Skipped].map(i32::from));
+}
+
+/// A connection without a call is closed; one with a call stays.
+#[tokio::test]
+async fn a_silent_connection_is_closed() {
+    use tokio::io::AsyncReadExt as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    let (address, _stop) = serve(options(dir.path(), Order::Strict)).await;
+    let mut client = connect(address).await;
+    assert!(client.get_active(Local::default()).await.unwrap().into_inner().state);
+    let mut silent = tokio::net::TcpStream::connect(address).await.unwrap();
+    let ended = async { while silent.read(&mut [0; 256]).await.is_ok_and(|read| read > 0) {} };
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(18), ended).await;
+    assert!(waited.is_ok(), "it is still open");
+    assert!(client.get_active(Local::default()).await.is_ok());
+}
+
+/// What happened once is not given out with the URL, or it would come back and count again.
+#[tokio::test]
+async fn clicks_and_hints_are_not_given_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (address, _stop) = serve(options(dir.path(), Order::Strict)).await;
+    let mut client = connect(address).await;
+    let list = |value: &str| StringList { values: vec![value.to_owned()] };
+    let pairs = [("tidewatch.clicks", "9"), ("tidewatch.hint", "cms"), ("own", "1")];
+    let metadata = pairs.map(|(key, value)| (key.to_owned(), list(value)));
+    let one = UrlInfo { metadata: HashMap::from(metadata), ..info("http://a.example/") };
+    let batch = DiscoveredBatch { items: vec![one], ..batch(&[]) };
+    assert_eq!(put(&mut client, batch).await, [i32::from(Ack::Ok)]);
+    let given = get(&mut client).await;
+    assert_eq!(given[0].metadata, HashMap::from([("own".to_owned(), list("1"))]));
 }
 
 #[tokio::test]
