@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A polite crawler in 60 lines: `tidewatch frontier` decides what is fetched, and when.
+"""A polite crawler in some 60 lines of code: `tidewatch frontier` decides what is fetched, and when.
 
     pip install grpcio grpcio-tools
     python -m grpc_tools.protoc -I crates/run/urlfrontier/proto --python_out=. --grpc_python_out=. urlfrontier.proto
@@ -8,13 +8,15 @@
 """
 
 import hashlib
+import html
+import http.client
 import re
 import sys
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 import urllib.robotparser
+from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 import grpc
 import urlfrontier_pb2 as pb
@@ -22,48 +24,69 @@ import urlfrontier_pb2_grpc as stubs
 
 AGENT, DAY, LARGEST = "tidewatch-example", 86_400, 1 << 20
 frontier = stubs.URLFrontierStub(grpc.insecure_channel(sys.argv[1]))
-seeds, robots = sys.argv[2:], {}
-hosts = {urllib.parse.urlsplit(seed).netloc for seed in seeds}
+robots, gaps, ready = {}, {}, {}
+hosts = {urlsplit(seed).netloc for seed in sys.argv[2:]}
 
 
-def discovered(urls):
-    list(frontier.PutDiscovered(iter([pb.DiscoveredBatch(items=[pb.URLInfo(url=u) for u in urls])])))
+class Stay(urllib.request.HTTPRedirectHandler):
+    redirect_request = lambda *_: None  # a target waits for its turn, and for what robots.txt says of it
 
 
-def allowed(info):
-    """Read the host's robots.txt once, and hand its delay to the frontier."""
-    root = urllib.parse.urljoin(info.url, "/")
-    if root not in robots:
-        rules = robots[root] = urllib.robotparser.RobotFileParser(root + "robots.txt")
-        rules.read()
-        delay = int(float(rules.crawl_delay(AGENT) or 1))
-        frontier.SetDelay(pb.QueueDelayParams(key=info.key, delay_requestable=delay))
-    return robots[root].can_fetch(AGENT, info.url)
-
-
-def fetch(url):
-    """The status of the answer and its text."""
+def get(url, *handlers):
+    """Status, location and text, asked for when the host's gap is over; status 599 is no answer."""
+    host, opener = urlsplit(url).netloc, urllib.request.build_opener(*handlers)
+    time.sleep(max(0, ready.get(host, 0) - time.time()))
     try:
-        request = urllib.request.Request(url, headers={"User-Agent": AGENT})
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, answer.read(LARGEST).decode("utf-8", "replace")
+        with opener.open(urllib.request.Request(url, headers={"User-Agent": AGENT}), timeout=20) as answer:
+            return answer.status, None, answer.read(LARGEST).decode("utf-8", "replace")
     except urllib.error.HTTPError as error:
-        return error.code, ""
-    except (OSError, ValueError):
-        return 599, ""
+        return error.code, error.headers.get("Location"), ""
+    except (OSError, ValueError, http.client.HTTPException):
+        return 599, None, ""
+    finally:
+        ready[host] = time.time() + gaps.get(host, 1)
 
 
-discovered(seeds)
+def refusal(info):
+    """403 if robots.txt says so, 599 if it cannot be read, or None. Its delay goes to the frontier."""
+    root, host = urljoin(info.url, "/"), urlsplit(info.url).netloc
+    if robots.get(root, (0,))[0] < time.time():
+        (status, _, text), rules = get(root + "robots.txt"), urllib.robotparser.RobotFileParser()
+        rules.parse(text.splitlines())
+        is_unreadable = status >= 500 or status == 429
+        robots[root] = time.time() + (600 if is_unreadable else DAY), is_unreadable, rules
+        gaps[host] = int(rules.crawl_delay(AGENT) or 1)
+        ready[host] = time.time() + gaps[host]
+        frontier.SetDelay(pb.QueueDelayParams(key=info.key, delay_requestable=gaps[host]))
+    _, is_unreadable, rules = robots[root]
+    return 599 if is_unreadable else None if rules.can_fetch(AGENT, info.url) else 403
+
+
+def discover(base, links):
+    """Tells the frontier of links to the hosts of the seeds, in a form that can be asked for."""
+    urls = set()
+    for link in links:
+        try:
+            url = urldefrag(urljoin(base, html.unescape(link).strip()))[0]
+            if urlsplit(url).scheme in ("http", "https") and urlsplit(url).netloc in hosts:
+                urls.add(quote(url, safe="%/:=&?~+!$,;'@()*[]"))
+        except ValueError:
+            pass
+    list(frontier.PutDiscovered(iter([pb.DiscoveredBatch(items=[pb.URLInfo(url=url) for url in urls])])))
+    return len(urls)
+
+
+discover("", sys.argv[2:])
 while True:
-    for info in frontier.GetURLs(pb.GetParams(max_queues=10, max_urls_per_queue=1, delay_requestable=60)):
-        status, text = fetch(info.url) if allowed(info) else (403, "")
-        links = {urllib.parse.urljoin(info.url, link) for link in re.findall(r'href="([^"#]+)', text)}
-        links = [link for link in links if urllib.parse.urlsplit(link).netloc in hosts]
-        discovered(links)
+    for info in frontier.GetURLs(pb.GetParams(max_queues=1, max_urls_per_queue=1, delay_requestable=900)):
+        refused = refusal(info)
+        status, location, text = (refused, None, "") if refused else get(info.url, Stay)
+        count = discover(info.url, [location] if location else re.findall(r"href\s*=\s*[\"']([^\"']+)", text))
+        if status in (429, 503):
+            frontier.BlockQueueUntil(pb.BlockQueueParams(key=info.key, time=int(time.time()) + 3600))
         for key, value in {"status": str(status), "digest": hashlib.sha256(text.encode()).hexdigest()}.items():
             info.metadata[f"tidewatch.{key}"].values[:] = [value]
-        again = 0 if status in (403, 404, 410) else int(time.time()) + DAY
-        item = pb.KnownURLItem(info=info, refetchable_from_date=again)
-        list(frontier.PutURLs(iter([pb.URLItem(known=item)])))
-        print(status, info.url, len(links))
+        again = 0 if status in (404, 410) else int(time.time()) + DAY
+        list(frontier.PutURLs(iter([pb.URLItem(known=pb.KnownURLItem(info=info, refetchable_from_date=again))])))
+        print(status, info.url, count, flush=True)
     time.sleep(1)
