@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::Value;
 use tidewatch_core::PageId;
@@ -27,12 +26,13 @@ fn web(runtime: &Runtime) -> WebServer {
 /// Crawls the small web for a while, until some pages were visited again.
 fn crawl(runtime: &Runtime, dir: &Path, partitions: u32) {
     let web = web(runtime);
-    let config = ServiceConfig {
+    let mut config = ServiceConfig {
         partitions: Some(partitions),
         listen: Some(listen()),
-        stop_after: Some(Duration::from_secs(30)),
         ..config(dir, &web)
     };
+    // Gaps grow with the time of an answer, and a busy machine answers late.
+    config.crawl.politeness.most_gap = config.crawl.politeness.least_gap;
     let mut service = Service::open(&config).unwrap();
     let (handle, enough) = (service.handle(), service.status().tally.revisits + 100);
     let thread = std::thread::spawn(move || service.run().unwrap());
