@@ -26,11 +26,8 @@ fn web(runtime: &Runtime) -> WebServer {
 /// Crawls the small web for a while, until some pages were visited again.
 fn crawl(runtime: &Runtime, dir: &Path, partitions: u32) {
     let web = web(runtime);
-    let mut config = ServiceConfig {
-        partitions: Some(partitions),
-        listen: Some(listen()),
-        ..config(dir, &web)
-    };
+    let mut config =
+        ServiceConfig { partitions: Some(partitions), listen: Some(listen()), ..config(dir, &web) };
     // Gaps grow with the time of an answer, and a busy machine answers late.
     config.crawl.politeness.most_gap = config.crawl.politeness.least_gap;
     let mut service = Service::open(&config).unwrap();
